@@ -1,0 +1,114 @@
+# The menu of everyday work: `make help`. Needs python3 (3.11 or newer, with venv and pip) and git; the rest comes from
+# the package registries that pip is set up with, at the versions of requirements.lock.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+PARTS := $(patsubst %/pyproject.toml,%,$(wildcard proto/pyproject.toml services/*/pyproject.toml clients/cli/pyproject.toml))
+SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli)
+TESTS := $(wildcard tests services/*/tests clients/cli/tests contracts e2e bench)
+ARGS ?=
+
+export PATH := $(BIN):$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+unexport PYTHONPATH
+
+.PHONY: help
+help: ## this menu
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- using it ---------------------------------------------------------------------------------------------------------
+
+.PHONY: setup up down demo
+setup: $(VENV)/.ready ## a virtual environment with everything in it; quick when nothing changed
+
+up: setup ## start the hub in the background on your own home, print its address
+	@mycelium up --detach $(ARGS)
+
+down: setup ## stop that hub; its data stays
+	@mycelium down $(ARGS)
+
+demo: setup ## three agents and a person talk in a room of a hub of their own
+	@python -m e2e.demo $(ARGS)
+
+# --- checking it ------------------------------------------------------------------------------------------------------
+
+.PHONY: check test e2e bench
+check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs: no test of behaviour
+	@python -m pytest -q tests/test_tidy.py
+
+test: check ## check, then every test but the long ones
+	@python -m pytest -m "not long" $(ARGS)
+
+e2e: setup ## the product from outside, the long tests too
+	@python -m pytest e2e $(ARGS)
+
+bench: setup ## measure it and its rivals, interleaved
+	@python -m bench $(ARGS)
+
+.PHONY: check-format check-types check-arrows check-proto check-text check-docs
+check-format: setup
+	@ruff format --check --quiet . || { echo "not formatted: make fmt"; exit 1; }
+	@ruff check --quiet .
+
+# Two runs: the programs by their own names; then the tests, whose file names repeat, by their paths.
+check-types: setup
+	@MYPYPATH="$$(echo proto $(dir $(SOURCES)) | tr ' ' ':')" mypy --no-error-summary $(SOURCES)
+	@test -z "$(TESTS)" || MYPYPATH=. mypy --no-error-summary --cache-dir .mypy_cache/tests $(TESTS)
+
+check-arrows: setup
+	@lint-imports --no-logo > .lint-imports.log 2>&1 || { cat .lint-imports.log; exit 1; }
+
+check-proto: setup
+	@buf lint proto
+	@sh proto/breaking.sh
+
+check-text: setup
+	@codespell $$(git ls-files --cached --others --exclude-standard)
+	@yamllint --strict $$(git ls-files --cached --others --exclude-standard '*.yaml' '*.yml')
+
+# Generated text stands between cog's marks; regenerating it must change nothing.
+check-docs: setup
+	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; \
+	test -z "$$files" || cog --check -q $$files || { echo "the docs are behind the code: make docs"; exit 1; }
+
+# --- writing it -------------------------------------------------------------------------------------------------------
+
+.PHONY: proto docs fmt lock clean
+proto: setup ## write the Python of the protocol from its .proto files
+	@sh proto/generate.sh
+
+docs: setup ## write the generated parts of the docs
+	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; test -z "$$files" || cog -r $$files
+
+fmt: setup ## format the code and mend what the linter can
+	@ruff format --quiet . && ruff check --quiet --fix .
+
+lock: $(BIN)/uv ## choose versions anew within requirements.in and write requirements.lock
+	@uv pip compile requirements.in --universal --python-version 3.11 --generate-hashes --quiet --upgrade \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## remove the environment and every cache
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .lint-imports.log .coverage*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- how setup is done ------------------------------------------------------------------------------------------------
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "mycelium needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { echo "python3 cannot make virtual environments here; on Debian: apt install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip > /dev/null
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+# The parts are installed as they stand (editable); their own requirements are all in the lock.
+$(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PARTS)) | $(BIN)/uv
+	@uv pip install --quiet --require-hashes -r requirements.lock
+	@uv pip install --quiet --no-deps --no-build-isolation $(addprefix -e ./,$(PARTS))
+	@touch $@
