@@ -1,0 +1,301 @@
+"""One request to the hub: headers, retries that can't do a thing twice, and problem documents as one line.
+
+Every write carries an `Idempotency-Key`. When the line is cut the same request goes out again under the
+same key, so the hub does it once; when nothing ever left, the command fails at once and says so.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
+from mycelium_cli.output import clean_line, note
+from mycelium_cli.transport import Cut, Line, Request, Unreached
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+ANSWER_TIMEOUT_S = 30.0
+RETRY_BUDGET_S = 10.0
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+_LARGEST_ANSWER = 64 * 1024 * 1024
+_SHOWN_OF_GARBAGE = 80
+
+Query = Mapping[str, str | int | list[str] | None]
+
+
+class Caller(NamedTuple):
+    """Who calls: what the hub reads from the headers."""
+
+    handle: str
+    session: str
+    token: str
+
+
+class Answer(NamedTuple):
+    """The hub's answer: its status, its JSON (`None` when there is none) and its headers in lower case."""
+
+    status: int
+    data: Any
+    headers: dict[str, str]
+
+
+class _Again(Exception):
+    """The hub asked for patience (503): worth the same request once more."""
+
+    def __init__(self, failure: Failure, after_s: float | None) -> None:
+        super().__init__(failure.cause)
+        self.failure = failure
+        self.after_s = after_s
+
+
+def api_path(*parts: str) -> str:
+    """A path under `/api`; each part is a name that may hold any character."""
+    return "/api/" + "/".join(quote(part, safe="~") for part in parts)
+
+
+def new_key() -> str:
+    """A key that nobody has used."""
+    return os.urandom(16).hex()
+
+
+def _traceparent() -> str:
+    """This command's place in a trace: the caller's trace when there is one, so a whole run shows as one."""
+    given = os.environ.get("TRACEPARENT", "")
+    trace = given.split("-")[1] if given.count("-") == 3 and len(given) == 55 else os.urandom(16).hex()
+    return f"00-{trace}-{os.urandom(8).hex()}-01"
+
+
+class Hub:
+    """The hub at a URL, asked by one caller."""
+
+    def __init__(
+        self,
+        url: str,
+        caller: Caller,
+        *,
+        verbose: bool = False,
+        key: str | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url
+        self.caller = caller
+        self.verbose = verbose
+        self.key = key
+        self._pause = pause
+
+    def get(self, path: str, query: Query | None = None) -> Any:
+        """Read something."""
+        return self._until_answered(Request("GET", target(path, query), self.headers()), ANSWER_TIMEOUT_S).data
+
+    def items(self, path: str, query: Query | None = None) -> list[Any]:
+        """Read a whole list, page after page."""
+        found: list[Any] = []
+        cursor: Any = None
+        while True:
+            page = self.get(path, {**(query or {}), "cursor": cursor})
+            found += page["items"]
+            before, cursor = cursor, page.get("next")
+            if not cursor or cursor == before:
+                return found
+
+    def write(self, method: str, path: str, body: object = None, *, timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
+        """Change something, once, however often the line is cut."""
+        key = self.key or new_key()
+        return self._until_answered(self._write(method, path, body, key), timeout_s, key)
+
+    def ask_once(self, path: str, body: object, key: str, timeout_s: float) -> Answer:
+        """One POST without another try; every trouble with the line is the failure `UNREACHABLE`.
+
+        For waits, whose caller knows better than a budget how long to go on.
+        """
+        try:
+            return self._once(self._write("POST", path, body, key), timeout_s)
+        except (Unreached, Cut) as error:
+            raise self.unreached(str(error)) from None
+        except _Again as again:
+            raise again.failure from None
+
+    def post(self, path: str, body: object = None) -> Any:
+        """`write` by POST, of whose answer only the document matters."""
+        return self.write("POST", path, body).data
+
+    def _write(self, method: str, path: str, body: object, key: str) -> Request:
+        headers = self.headers() | {"Idempotency-Key": key}
+        if body is None:
+            return Request(method, path, headers)
+        return Request(method, path, headers | {"Content-Type": "application/json"}, _encoded(body))
+
+    def headers(self) -> dict[str, str]:
+        """Who calls, in which session, as part of which trace."""
+        found = {"Accept": "application/json", "User-Agent": "mycelium-cli", "traceparent": _traceparent()}
+        if self.caller.handle:
+            found["Mycelium-Handle"] = self.caller.handle
+        if self.caller.session:
+            found["Mycelium-Session"] = self.caller.session
+        if self.caller.token:
+            found["Authorization"] = f"Bearer {self.caller.token}"
+        return found
+
+    def open_stream(self, path: str, query: Query, headers: dict[str, str], quiet_s: float) -> tuple[Line, Any]:
+        """Begin reading a stream; `quiet_s` without a byte counts as a cut line."""
+        line = Line(self.url)
+        request = Request("GET", target(path, query), self.headers() | headers)
+        response = line.ask(request, quiet_s)
+        if response.status != 200:
+            answer = self._read(line, response)
+            raise self._failure(answer)
+        return line, response
+
+    def unreached(self, cause: str) -> Failure:
+        """The failure of every command that has no hub to talk to."""
+        text = f"Failed to connect to the Mycelium API at {self.url}: {cause}"
+        return Failure(text, exit_status=UNREACHABLE, hint="mycelium up (or set MYCELIUM_API_URL)")
+
+    def _until_answered(self, request: Request, timeout_s: float, key: str = "") -> Answer:
+        """Ask until there is an answer, the budget is spent, or it is certain that nothing was done."""
+        end_s = time.monotonic() + RETRY_BUDGET_S
+        maybe_done = False
+        for pause_s in pauses():
+            after_s: float | None = None
+            try:
+                return self._once(request, timeout_s)
+            except Unreached as error:
+                failure = self.unreached(str(error))
+                if not maybe_done:
+                    raise failure from None
+            except Cut as error:
+                failure = self.unreached(f"the line was cut ({error})")
+                maybe_done = True
+            except _Again as again:
+                failure, after_s = again.failure, again.after_s
+            wait_s = pause_s if after_s is None else after_s
+            if time.monotonic() + wait_s > end_s:
+                raise _honest(failure, key if maybe_done else "") from None
+            self._pause(wait_s)
+        raise AssertionError("pauses() has no end")
+
+    def _once(self, request: Request, timeout_s: float) -> Answer:
+        line = Line(self.url)
+        begun_s = time.monotonic()
+        self._say(f"> {request.method} {self.url}{request.target} {_shown_headers(request.headers)}")
+        answer = self._read(line, line.ask(request, timeout_s))
+        took_ms = (time.monotonic() - begun_s) * 1000
+        self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
+        if answer.status == 503:
+            raise _Again(self._failure(answer), _retry_after(answer))
+        if answer.status >= 300:
+            raise self._failure(answer)
+        return answer
+
+    def _read(self, line: Line, response: "HTTPResponse") -> Answer:
+        from http.client import HTTPException
+
+        try:
+            content = response.read(_LARGEST_ANSWER)
+        except (OSError, HTTPException) as error:
+            raise Cut(type(error).__name__) from error
+        finally:
+            line.close()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        if not content:
+            return Answer(response.status, None, headers)
+        try:
+            return Answer(response.status, json.loads(content), headers)
+        except ValueError:
+            if response.status >= 300:
+                return Answer(response.status, content.decode("utf-8", "replace"), headers)
+            raise self._stranger(response.status, content.decode("utf-8", "replace")) from None
+
+    def _failure(self, answer: Answer) -> Failure:
+        if isinstance(answer.data, dict) and ("slug" in answer.data or "detail" in answer.data):
+            return failure_of_problem(answer.status, answer.data, answer.headers)
+        moved = answer.headers.get("location", "")
+        if answer.status < 400 and moved:
+            base = moved.partition("/api/")[0]
+            return Failure(
+                f"the hub at {self.url} has moved to {clean_line(base)}",
+                exit_status=UNREACHABLE,
+                hint=f"mycelium config set server.api_url {clean_line(base)}",
+            )
+        return self._stranger(answer.status, answer.data)
+
+    def _stranger(self, status: int, content: object) -> Failure:
+        """Something answered that is no Mycelium hub: a proxy, a login page, another program on the port."""
+        from http.client import responses
+
+        start = clean_line(content or "")[:_SHOWN_OF_GARBAGE].strip()
+        said = f' ("{start}…")' if start else ""
+        cause = f"{status} {responses.get(status, '')} from {self.url}, which does not answer as a Mycelium hub"
+        return Failure(f"{cause}{said}", exit_status=UNREACHABLE, hint="mycelium config get server.api_url")
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            note(text)
+
+
+def target(path: str, query: Query | None) -> str:
+    """A path with its query; what is `None` or empty is left out."""
+    pairs = [
+        (name, item)
+        for name, value in (query or {}).items()
+        for item in (value if isinstance(value, list) else [value])
+        if item not in (None, "")
+    ]
+    return f"{path}?{urlencode(pairs, quote_via=quote)}" if pairs else path
+
+
+def pauses() -> Iterator[float]:
+    """Ever longer waits between tries, for ever."""
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+
+def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[str, str]) -> Failure:
+    """A problem document as a failure: status and detail word for word, near names, what to type next."""
+    detail = problem.get("detail") or problem.get("title") or "no reason given"
+    cause = clean_line(f"{status} {detail if isinstance(detail, str) else json.dumps(detail)}")
+    near = problem.get("near") or problem.get("candidates") or []
+    missing = [str(name) for name in near if str(name) not in cause] if isinstance(near, list) else []
+    if missing:
+        cause += f"; did you mean {clean_line(' or '.join(missing))}?"
+    hint = clean_line(problem.get("next") or "")
+    if not hint and headers.get("retry-after"):
+        hint = f"the same again in {clean_line(headers['retry-after'])} s"
+    if status == 500 and problem.get("key"):
+        cause += f" (key {clean_line(problem['key'])}, see: mycelium logs)"
+    whole = {"status": status, **problem}
+    return Failure(cause, exit_status=exit_of_http(status), hint=hint, problem=whole)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Failure("the text is not valid UTF-8", exit_status=exit_of_http(422)) from None
+
+
+def _honest(failure: Failure, key: str) -> Failure:
+    """After a cut line nobody knows whether a write was done: say so, and how to repeat it safely."""
+    if not key:
+        return failure
+    failure.cause += "; it may or may not have been done"
+    failure.hint = f"the same command with --key {key}, which can't do it twice"
+    return failure
+
+
+def _retry_after(answer: Answer) -> float | None:
+    try:
+        return max(0.0, float(answer.headers["retry-after"]))
+    except (KeyError, ValueError):
+        return None
+
+
+def _shown_headers(headers: dict[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in headers.items() if name not in {"Authorization", "Accept"})

@@ -1,0 +1,191 @@
+"""The shape of every command: lazy groups, an example in each `--help`, the options all share, near misses.
+
+A command is a function `(here, **parameters)`. Groups are tables of names to `module:attribute` with a
+one-line summary, so `--help` imports no command and a command imports only itself.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from mycelium_cli.context import Here
+from mycelium_cli.errors import EXIT_STATUSES, nearest, usage
+
+_Kind = TypeVar("_Kind", bound=click.Command)
+
+_WIDTH = 100
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH}
+
+
+class Entry(NamedTuple):
+    """A row of a group's table."""
+
+    place: str
+    summary: str
+    section: str = "Commands"
+
+
+def loaded(place: str, kind: type[_Kind]) -> _Kind:
+    """The command at `module:attribute`, imported now."""
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(f"mycelium_cli.{module}"), attribute)
+    assert isinstance(found, kind)
+    return found
+
+
+def _nested(ctx: click.Context) -> dict[str, Any]:
+    """`--json` and `--verbose` wherever they stand: `mycelium --verbose status` is `status --verbose`."""
+    found: dict[str, Any] = {}
+    step: click.Context | None = ctx
+    while step is not None:
+        for name in ("json", "verbose"):
+            found[name] = found.get(name) or step.params.get(name)
+        step = step.parent
+    return found
+
+
+def _shared_options() -> list[click.Parameter]:
+    return [
+        click.Option(["--json"], is_flag=True, help="Print JSON."),
+        click.Option(["--verbose"], is_flag=True, help="Tell on stderr what is asked of the hub."),
+    ]
+
+
+class Command(click.Command):
+    """A leaf. `example` is shown by `--help`; `writes` adds `--key` for repeating a write that was cut."""
+
+    def __init__(self, *args: Any, example: str, writes: bool = False, **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", _CONTEXT)
+        super().__init__(*args, **kwargs)
+        self.example = example
+        if writes:
+            self.params.append(
+                click.Option(["--key", "write_key"], metavar="K", help="Repeat a write under its own key.")
+            )
+        self.params += _shared_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's parsing, with the nearest right option in place of its message."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise _no_option(ctx, error.option_name) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function with where it is."""
+        shared = _nested(ctx)
+        params = {name: value for name, value in ctx.params.items() if name not in {"json", "verbose", "write_key"}}
+        here = Here(json_wanted=shared["json"], verbose=shared["verbose"], key=ctx.params.get("write_key"))
+        assert self.callback is not None
+        return self.callback(here, **params)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
+        """The example, as it is typed."""
+        with formatter.section("Example"):
+            for line in self.example.splitlines():
+                formatter.write(f"{' ' * formatter.current_indent}{line}\n")
+
+
+class Group(click.Group):
+    """A table of commands, each loaded when it is called."""
+
+    def __init__(self, name: str, summary: str, entries: dict[str, Entry], example: str, **kwargs: Any) -> None:
+        super().__init__(name=name, help=summary, context_settings=_CONTEXT, **kwargs)
+        self.entries = entries
+        self.example = example
+        self.params += _shared_options()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
+        """Names in the order of the table."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one command."""
+        if cmd_name not in self.entries:
+            return None
+        return loaded(self.entries[cmd_name].place, click.Command)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's parsing, with the nearest right option in place of its message."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise _no_option(ctx, error.option_name) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or refuse with the nearest."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing:
+            meant = self._nearest_path(name)
+            cause = f'"{ctx.command_path} {name}" is no command' + (f"; did you mean {meant}?" if meant else "")
+            raise usage(cause, f"{ctx.command_path} --help")
+        return (name if command else None), command, args[1:]
+
+    def _nearest_path(self, name: str) -> str:
+        prefix = "mycelium" if self.name == "mycelium" else f"mycelium {self.name}"
+        below = [
+            f"{prefix} {name_of_group} {leaf}"
+            for name_of_group, entry in self.entries.items()
+            if entry.place.endswith(":group")
+            for leaf in loaded(entry.place, Group).entries
+        ]
+        exact = [path for path in below if path.endswith(f" {name}")]
+        if exact and name not in self.entries:
+            return exact[0]
+        meant = nearest(name, list(self.entries))
+        return f"{prefix} {meant}" if meant else ""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The table, section by section, from the summaries alone."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, entry in self.entries.items():
+            sections.setdefault(entry.section, []).append((name, entry.summary))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows, col_max=14)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The example, and for the whole program the exit statuses."""
+        with formatter.section("Example"):
+            for line in self.example.splitlines():
+                formatter.write(f"{' ' * formatter.current_indent}{line}\n")
+        if ctx.parent is None:
+            with formatter.section("Exit status"):
+                formatter.write_dl([(str(status), words) for status, words in EXIT_STATUSES.items()])
+
+
+def _no_option(ctx: click.Context, typed: str) -> Exception:
+    known = [name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("-")]
+    meant = nearest(typed, [name for name in known if name.startswith("--")])
+    cause = f"{ctx.command_path} has no option {typed}"
+    if meant:
+        cause += f"; did you mean {meant}?"
+    elif any(param.name == "text" for param in ctx.command.params):
+        cause += "; put -- before a text that begins with a dash"
+    return usage(cause, f"{ctx.command_path} --help")
+
+
+def command(name: str, *, example: str, writes: bool = False) -> Callable[[Callable[..., None]], Command]:
+    """Make a function a command; its docstring is the help."""
+
+    def made(function: Callable[..., None]) -> Command:
+        return click.command(name, cls=Command, example=example, writes=writes)(function)
+
+    return made
+
+
+def room_option(function: Callable[..., None]) -> Callable[..., None]:
+    """`--room`, for commands that act in a room."""
+    return click.option("--room", metavar="ROOM", help="The room; default: the one in use.")(function)
+
+
+def handle_option(function: Callable[..., None]) -> Callable[..., None]:
+    """`--handle`, for commands that act as somebody."""
+    return click.option("--handle", metavar="HANDLE", help="Who acts; default: MYCELIUM_AGENT_HANDLE, then iam.")(
+        function
+    )

@@ -1,0 +1,241 @@
+"""Settings: what they are (`settings.json`), where each value comes from, and writing `config.toml`.
+
+Reading needs no file at all when the environment says everything; writing is atomic, 0600, and keeps the
+comments of people who edit by hand.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+from mycelium_cli.errors import Failure, nearest, usage
+
+Scalar = str | int | float | bool
+
+_SECRET_WORDS = ("secret", "token", "password", "api_key")
+_YES = {"true", "yes", "on", "1"}
+_NO = {"false", "no", "off", "0"}
+_LAST_PORT = 65535
+
+
+class Setting(NamedTuple):
+    """One row of `settings.json`, which is generated from the hub's and the client's own settings."""
+
+    key: str
+    env: list[str]
+    default: Any
+    unit: str
+    why: str
+    scope: str
+
+    @property
+    def secret(self) -> bool:
+        """Whether only its last four characters are ever shown."""
+        return self.key.rpartition(".")[2].endswith(_SECRET_WORDS)
+
+
+class Value(NamedTuple):
+    """A value and where it was found, for `whoami --sources` and `config show`."""
+
+    value: Any
+    source: str
+
+
+def home() -> str:
+    """The directory of everything that this machine keeps."""
+    named = os.environ.get("MYCELIUM_HOME") or os.environ.get("MYCELIUM_DATA_DIR") or "~/.mycelium"
+    return os.path.abspath(os.path.expanduser(named))
+
+
+def path() -> str:
+    """The settings file."""
+    return os.path.join(home(), "config.toml")
+
+
+@cache
+def known() -> dict[str, Setting]:
+    """Every setting by its key, in the order of the file."""
+    place = os.path.join(os.path.dirname(__file__), "settings.json")
+    with open(place, encoding="utf-8") as file:
+        rows = json.load(file)
+    names = Setting._fields
+    return {row["key"]: Setting(**{name: row[name] for name in names}) for row in rows}
+
+
+def find(key: str) -> Setting:
+    """The setting of that name, or a refusal that names the nearest."""
+    settings = known()
+    if key in settings:
+        return settings[key]
+    meant = nearest(key, list(settings)) or nearest(key, [name.rpartition(".")[2] for name in settings])
+    full = next((name for name in settings if name == meant or name.endswith(f".{meant}")), "") if meant else ""
+    cause = f'no setting is called "{key}"' + (f"; did you mean {full}?" if full else "")
+    raise usage(cause, "mycelium config show")
+
+
+def _from_environment(names: list[str]) -> Value | None:
+    for name in names:
+        found = os.environ.get(name)
+        if found:
+            return Value(found, name)
+    return None
+
+
+def _read_file() -> dict[str, Any]:
+    """`config.toml` as nested tables; a file that isn't there is an empty one."""
+    import tomllib
+
+    try:
+        with open(path(), "rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise usage(f"{path()} is not valid TOML: {error}", f"mend that line of {path()}") from None
+    except OSError as error:
+        raise usage(f"cannot read {path()}: {error.strerror}") from None
+
+
+def from_file(key: str) -> Value | None:
+    """What `config.toml` says about a key; `None` when it says nothing."""
+    table: Any = _read_file()
+    for part in key.split("."):
+        if not isinstance(table, dict) or part not in table:
+            return None
+        table = table[part]
+    if isinstance(table, dict):
+        raise usage(f"{key} in {path()} must be one value, not a table")
+    return Value(table, path()) if table != "" else None
+
+
+def lookup(key: str) -> Value | None:
+    """A setting from the environment, else from the file; `None` when neither has it."""
+    return _from_environment(find(key).env) or from_file(key)
+
+
+def effective(key: str) -> Value:
+    """A setting's value as commands use it, with its type checked and its default as the last source."""
+    setting = find(key)
+    value = lookup(key) or Value(setting.default, "default")
+    return Value(parse(setting, str(value.value).strip()), value.source) if value.source != "default" else value
+
+
+def parse(setting: Setting, text: str) -> Scalar:
+    """A typed value as its setting's type, or a refusal that says what would do."""
+    if isinstance(setting.default, bool):
+        if text.lower() not in _YES | _NO:
+            raise usage(f'{setting.key} is true or false, not "{text}"')
+        return text.lower() in _YES
+    if isinstance(setting.default, int | float):
+        return _number(setting, text)
+    if setting.unit == "url":
+        return checked_url(text, setting.key)
+    return text
+
+
+def _number(setting: Setting, text: str) -> int | float:
+    try:
+        number = type(setting.default)(text)
+    except ValueError:
+        raise usage(f'{setting.key} is a number ({setting.unit}), not "{text}"') from None
+    if setting.unit == "port" and not 0 <= number <= _LAST_PORT:
+        raise usage(f"{setting.key} is a port from 0 to {_LAST_PORT}, not {text}")
+    return int(number) if isinstance(setting.default, int) else float(number)
+
+
+def checked_url(text: str, source: str) -> str:
+    """A hub's address without the last slash, or a refusal that shows a right one."""
+    url = text.strip().rstrip("/")
+    scheme, separator, rest = url.partition("://")
+    if not separator and url:
+        raise usage(f'{source} is "{text}", an address without http:// or https://', f"use http://{url}")
+    if scheme not in {"http", "https"} or not rest or set(rest) & set(" ?#@\\"):
+        raise usage(f'{source} is "{text}", which is no http:// or https:// address')
+    return url
+
+
+def shown(setting: Setting, value: object) -> str:
+    """A value for the screen: a secret by its last four characters, a truth as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = "" if value is None else str(value)
+    if setting.secret and text:
+        return f"…{text[-4:]}" if len(text) > 8 else "…"
+    return text
+
+
+def write(key: str, value: Scalar | None) -> None:
+    """Set a key in `config.toml`, or take it out (`None`), all at once and for this user's eyes only."""
+    import tomlkit
+    from tomlkit.exceptions import ParseError
+
+    with _locked_home(), _one_line_on_failure():
+        place = os.path.realpath(path())
+        text = ""
+        if os.path.exists(place):
+            with open(place, encoding="utf-8") as file:
+                text = file.read()
+        try:
+            document: Any = tomlkit.parse(text)
+        except ParseError as error:
+            raise usage(f"{place} is not valid TOML: {error}", f"mend that line of {place}") from None
+        _place(document, key, value)
+        _replace(place, tomlkit.dumps(document))
+
+
+def _place(document: Any, key: str, value: Scalar | None) -> None:
+    import tomlkit
+
+    *tables, name = key.split(".")
+    table = document
+    for part in tables:
+        if part not in table:
+            table[part] = tomlkit.table()
+        table = table[part]
+        if not isinstance(table, dict):
+            raise usage(f"{part} in {path()} must be a table, since {key} stands in it")
+    if value is None:
+        table.pop(name, None)
+    else:
+        table[name] = value
+
+
+def _replace(place: str, text: str) -> None:
+    beside = f"{place}.{os.getpid()}.new"
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, place)
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+
+
+@contextmanager
+def _locked_home() -> Iterator[None]:
+    """One writer at a time: two `config set` at once must not lose one of the two."""
+    import fcntl
+
+    with _one_line_on_failure():
+        os.makedirs(home(), mode=0o700, exist_ok=True)
+        directory = os.open(home(), os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _one_line_on_failure() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cause = f"cannot write {path()}: {error.strerror}"
+        hint = "set MYCELIUM_HOME, or say it in the environment (MYCELIUM_AGENT_HANDLE, MYCELIUM_ACTIVE_ROOM)"
+        raise Failure(cause, hint=hint) from None

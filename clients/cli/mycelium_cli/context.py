@@ -1,0 +1,155 @@
+"""Who acts, where, and on which hub, each with its source: flag, environment, this machine's setup.
+
+A flag wins over the environment, that over the setup of this machine. `whoami --sources` prints exactly
+what the functions here return, so it can't say anything else than what commands do.
+"""
+
+import json
+import os
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mycelium_cli import config
+from mycelium_cli.config import Value
+from mycelium_cli.errors import usage
+from mycelium_cli.output import Output
+
+if TYPE_CHECKING:
+    from mycelium_cli.api import Hub
+
+# The session ids that coding agents give the commands they run, most specific first.
+AGENT_SESSION_VARIABLES = (
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_SESSION_ID",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CURSOR_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "OPENCODE_SESSION_ID",
+)
+
+_HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+_START_TIME_FIELD = 19  # of /proc/<pid>/stat, counted after the command's closing bracket
+
+
+def handle_of(typed: str, source: str = "the handle") -> str:
+    """A handle as the hub writes it: `@Sec` and `sec` are the same."""
+    handle = typed.strip().removeprefix("@").lower()
+    if not _HANDLE.fullmatch(handle):
+        rule = "a to z, 0 to 9, dot, dash or underscore, at most 64, starting with a letter or digit"
+        raise usage(f'{source} is "{typed}", which is no handle ({rule})')
+    return handle
+
+
+def handle(flag: str | None) -> Value | None:
+    """Who acts; `None` when nobody said so (the hub then knows it from the token, or refuses)."""
+    if flag:
+        return Value(handle_of(flag, "--handle"), "--handle")
+    found = config.lookup("identity.name")
+    return Value(handle_of(str(found.value), found.source), found.source) if found else None
+
+
+def room(flag: str | None) -> Value | None:
+    """The room to act in."""
+    return Value(flag, "--room") if flag else config.lookup("rooms.active")
+
+
+def token() -> Value | None:
+    """The credential; only the environment holds one so far."""
+    found = os.environ.get("MYCELIUM_AGENT_AUTH_TOKEN", "").strip()
+    return Value(found, "MYCELIUM_AGENT_AUTH_TOKEN") if found else None
+
+
+def hub_url() -> Value:
+    """The hub's address: as set, else the one that this machine's own hub wrote down, else the default."""
+    found = config.lookup("server.api_url") or _own_hub()
+    if found is None:
+        return Value(config.find("server.api_url").default, "default")
+    return Value(config.checked_url(str(found.value), found.source), found.source)
+
+
+def _own_hub() -> Value | None:
+    place = os.path.join(config.home(), "run", "hub.json")
+    try:
+        with open(place, encoding="utf-8") as file:
+            url = json.load(file)["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        # No hub here, or one that is being written down right now: the default is as good a guess.
+        return None
+    return Value(str(url), place)
+
+
+def session() -> Value:
+    """Which session calls: what it was given stays its own until it says that it is done with it."""
+    for name in ("MYCELIUM_SESSION", *AGENT_SESSION_VARIABLES):
+        found = os.environ.get(name)
+        if found:
+            return Value(_header_safe(found), name)
+    parent = os.getppid()
+    return Value(_header_safe(f"{os.uname().nodename}-{parent}-{_start_time(parent)}"), "parent process")
+
+
+def _header_safe(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._:@/+-]", "_", text)[:200]
+
+
+def _start_time(pid: int) -> str:
+    """When a process began, which tells it from a later one with the same number."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[_START_TIME_FIELD]
+    except (OSError, IndexError):
+        pass
+    import subprocess
+
+    answer = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "0"
+
+
+class Here:
+    """What a command is given: where it is, who acts, the hub to ask, the place to print."""
+
+    def __init__(self, *, json_wanted: bool = False, verbose: bool = False, key: str | None = None) -> None:
+        self.verbose = verbose
+        self.key = key
+        self.out = Output(json_wanted=json_wanted)
+
+    @property
+    def json(self) -> bool:
+        """Whether a program reads along."""
+        return self.out.json
+
+    @cached_property
+    def hub_url(self) -> str:
+        """The hub's address."""
+        return str(hub_url().value)
+
+    @cached_property
+    def session(self) -> str:
+        """The session's id."""
+        return str(session().value)
+
+    def hub(self, handle_flag: str | None = None) -> "Hub":
+        """The hub, spoken to by whoever acts here (perhaps nobody: reading needs no name)."""
+        from mycelium_cli.api import Caller, Hub
+
+        who, secret = handle(handle_flag), token()
+        caller = Caller(handle=who.value if who else "", session=self.session, token=secret.value if secret else "")
+        return Hub(self.hub_url, caller, verbose=self.verbose, key=self.key)
+
+    def room(self, flag: str | None) -> str:
+        """The room's name, or a refusal that says how to name one."""
+        found = room(flag)
+        if found is None:
+            hint = "mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)"
+            raise usage("No room context found: no room was named, and none is in use", hint)
+        return str(found.value)
+
+    def handle(self, flag: str | None) -> str:
+        """The handle that acts; with a token and no handle the hub knows it, and the answer is empty."""
+        found = handle(flag)
+        if found is None and token() is None:
+            hint = "mycelium iam <handle> (or --handle, or MYCELIUM_AGENT_HANDLE)"
+            raise usage("No handle found: nobody said who is acting", hint)
+        return str(found.value) if found else ""

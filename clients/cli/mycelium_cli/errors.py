@@ -1,0 +1,92 @@
+"""What can go wrong, as one line and an exit status. Every module raises `Failure`; only `main` prints it."""
+
+from typing import Any
+
+OK = 0
+REFUSED = 1
+USAGE = 2
+NOT_FOUND = 3
+FORBIDDEN = 4
+UNREACHABLE = 5
+NOTHING_CAME = 6
+INTERNAL = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+TERMINATED = 143
+
+# The one table of exit statuses: `mycelium --help` prints it and the docs are made from it.
+EXIT_STATUSES = {
+    OK: "done",
+    REFUSED: "refused by the hub",
+    USAGE: "wrong usage or value",
+    NOT_FOUND: "not found",
+    FORBIDDEN: "not allowed",
+    UNREACHABLE: "hub can't be reached",
+    NOTHING_CAME: "await: nothing came in time",
+    INTERNAL: "a bug, here or in the hub",
+    INTERRUPTED: "Ctrl-C",
+}
+
+_BY_HTTP_STATUS = {
+    400: USAGE,
+    401: FORBIDDEN,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    422: USAGE,
+    502: UNREACHABLE,
+    503: UNREACHABLE,
+    504: UNREACHABLE,
+}
+
+
+def exit_of_http(status: int) -> int:
+    """The exit status for an HTTP status; a 5xx without a row of its own is a bug, the rest a refusal."""
+    if status in _BY_HTTP_STATUS:
+        return _BY_HTTP_STATUS[status]
+    return INTERNAL if status >= 500 else REFUSED
+
+
+class Failure(Exception):
+    """A command that can't go on: the cause, what to type next, and the exit status."""
+
+    def __init__(
+        self, cause: str, *, exit_status: int = REFUSED, hint: str = "", problem: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.exit_status = exit_status
+        self.hint = hint
+        self.problem = problem or {}
+
+    @property
+    def http_status(self) -> int:
+        """The status of the hub's problem document; 0 when the failure is not one."""
+        status = self.problem.get("status", 0)
+        return status if isinstance(status, int) else 0
+
+    def line(self) -> str:
+        """The one line that a person reads."""
+        cause = self.cause.rstrip()
+        if not self.hint:
+            return f"error: {cause}"
+        stop = "" if cause.endswith((".", "?", "!")) else "."
+        return f"error: {cause}{stop} Next: {self.hint}"
+
+    def document(self) -> dict[str, Any]:
+        """The same for a program that asked for `--json`: the hub's problem document and the exit status."""
+        return {**self.problem, "error": self.cause, "next": self.hint or None, "exit": self.exit_status}
+
+
+def usage(cause: str, hint: str = "") -> Failure:
+    """A failure of what was typed, found before any request."""
+    return Failure(cause, exit_status=USAGE, hint=hint)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """The known word that `word` was probably meant to be, or an empty text."""
+    from difflib import get_close_matches
+
+    exact = [item for item in known if item.lower() == word.lower()]
+    starts = [item for item in known if len(word.strip("-")) > 1 and item.startswith(word)]
+    found = exact or get_close_matches(word, known, n=1, cutoff=0.6) or starts
+    return found[0] if found else ""

@@ -1,0 +1,1 @@
+"""This machine: its hub, its settings, its shell."""

@@ -1,0 +1,102 @@
+"""`up|down|status|logs`: the hub of this machine, which is a program of its own (`mycelium-hub`).
+
+`status` asks whatever hub is in use over HTTP, so it works for one on another machine too.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+import click
+
+from mycelium_cli.command import command
+from mycelium_cli.context import Here
+from mycelium_cli.errors import REFUSED, UNREACHABLE, Failure
+from mycelium_cli.output import Paint, clean_line, table
+from mycelium_cli.wording import Document
+
+_PROGRAM = "mycelium-hub"
+
+
+def program() -> str:
+    """The hub's program, beside this Python or on the PATH."""
+    from shutil import which
+
+    beside = os.path.join(os.path.dirname(sys.executable), _PROGRAM)
+    found = beside if os.access(beside, os.X_OK) else which(_PROGRAM)
+    if found is None:
+        cause = f"{_PROGRAM} is not installed here: this is the client alone, which uses a hub elsewhere"
+        hint = "mycelium config set server.api_url http://<hub>:8000 (or install mycelium-hub)"
+        raise Failure(cause, exit_status=UNREACHABLE, hint=hint)
+    return found
+
+
+def _become(verb: str, *words: str) -> NoReturn:
+    """Become the hub's program: its signals, its output and its exit status are then this command's."""
+    path = program()
+    sys.stdout.flush()
+    os.execv(path, [path, verb, *words])  # noqa: S606 - no shell is wanted
+
+
+def _shared(here: Here) -> list[str]:
+    return [*(["--json"] if here.json else []), *(["--verbose"] if here.verbose else [])]
+
+
+@command("up", example="mycelium up --detach --port 8000")
+@click.option("--detach", "-d", is_flag=True, help="Return once it answers, and leave it running.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0 for any free one.")
+@click.option("--split", is_flag=True, help="Each service in a process of its own.")
+def up(here: Here, *, detach: bool, port: int | None, split: bool) -> None:
+    """Start the hub.
+
+    It prints its address once it answers.
+    """
+    words = [*(["--detach"] if detach else []), *(["--port", str(port)] if port is not None else [])]
+    _become("up", *words, *(["--split"] if split else []), *_shared(here))
+
+
+@command("down", example="mycelium down")
+def down(here: Here) -> None:
+    """Stop the hub.
+
+    What was acknowledged is on disk; nothing is lost.
+    """
+    _become("down", *_shared(here))
+
+
+@command("logs", example="mycelium logs rooms --tail 50 --follow")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with new lines as they come.")
+@click.argument("service", required=False)
+def logs(here: Here, *, tail: int | None, follow: bool, service: str | None) -> None:
+    """Read the hub's logs."""
+    words = [*([service] if service else []), *(["--tail", str(tail)] if tail is not None else [])]
+    _become("logs", *words, *(["--follow"] if follow else []), *_shared(here))
+
+
+@command("status", example="mycelium status --json")
+def status(here: Here) -> None:
+    """How the hub is, here or elsewhere.
+
+    Exit status 0: all is well; 1: something is not; 5: it can't be reached.
+    """
+    health = here.hub().get("/health")
+    here.out.answer({"url": here.hub_url, **health}, draw_health)
+    if health.get("status") != "ok":
+        raise click.exceptions.Exit(REFUSED)
+
+
+def draw_health(health: Document, paint: Paint) -> Iterator[str]:
+    """The hub as a whole, each service, and what it warns of."""
+    word = clean_line(health.get("status", "unknown"))
+    colour = paint.good if word == "ok" else paint.bad
+    yield f"hub {clean_line(health['url'])}: {colour(word)}, version {clean_line(health.get('version', '?'))}"
+    services = health.get("services") or {}
+    rows = [[name, str(state.get("status", "")), str(state.get("detail") or "")] for name, state in services.items()]
+    if rows:
+        yield from table(["SERVICE", "STATUS", "DETAIL"], rows, paint)
+    signed = (health.get("auth") or {}).get("enabled")
+    yield f"sign-in: {'on' if signed else 'off'}"
+    for warning in health.get("warnings") or []:
+        yield paint.warn(f"warning: {clean_line(warning)}")

@@ -1,0 +1,106 @@
+"""`config get|set|show|path`: the settings of this machine."""
+
+from collections.abc import Iterator
+
+import click
+
+from mycelium_cli import config, context
+from mycelium_cli.command import Entry, Group, command
+from mycelium_cli.config import Setting, Value
+from mycelium_cli.context import Here
+from mycelium_cli.errors import Failure
+from mycelium_cli.output import Paint, clean_line, table
+from mycelium_cli.wording import Document
+
+group = Group(
+    "config",
+    "Settings of this machine, in config.toml.",
+    {
+        "get": Entry("machine.settings:get", "Print one setting's value."),
+        "set": Entry("machine.settings:put", "Write one setting."),
+        "show": Entry("machine.settings:show", "Every setting, its value and where it came from."),
+        "path": Entry("machine.settings:path", "Where config.toml is."),
+    },
+    example="mycelium config set server.api_url http://192.168.1.20:8000\nmycelium config show",
+)
+
+
+def current(setting: Setting) -> Value:
+    """The value in force; the hub's address also comes from a hub that runs here."""
+    return context.hub_url() if setting.key == "server.api_url" else config.effective(setting.key)
+
+
+@command("get", example="mycelium config get server.api_url")
+@click.argument("key")
+def get(here: Here, key: str) -> None:
+    """Print one setting's value."""
+    setting = config.find(key)
+    value = current(setting)
+    document = {"key": key, "value": _for_json(setting, value), "source": value.source}
+    here.out.answer(document, lambda _data, _paint: [clean_line(config.shown(setting, value.value))])
+
+
+@command("set", example="mycelium config set runtime.backend_port 8001")
+@click.argument("key")
+@click.argument("value")
+def put(here: Here, key: str, value: str) -> None:
+    """Write one setting.
+
+    It is checked first. A variable in the environment still wins over it.
+    """
+    setting = config.find(key)
+    typed = config.parse(setting, value)
+    if setting.unit == "handle" and value:
+        typed = context.handle_of(value, key)
+    config.write(key, typed)
+    stored = Value(typed, config.path())
+    document = {"key": key, "value": _for_json(setting, stored), "source": config.path()}
+    here.out.answer(document, lambda _data, _paint: [f"{key} = {clean_line(config.shown(setting, typed))}"])
+    winner = current(setting)
+    if winner.source != config.path() and typed != "":
+        here.out.note(f"warning: {winner.source} is set in this shell, and wins over it")
+    elif setting.scope == "hub":
+        here.out.note("the hub reads it when it starts: mycelium down && mycelium up")
+
+
+@command("show", example="mycelium config show --json")
+def show(here: Here) -> None:
+    """Every setting, its value and where it came from."""
+    rows = [(setting, _readable(setting)) for setting in config.known().values()]
+    document = {
+        "items": [
+            {"key": setting.key, "value": _for_json(setting, value), "source": value.source, "why": setting.why}
+            for setting, value in rows
+        ],
+        "next": None,
+    }
+    here.out.answer(document, lambda _data, paint: draw_settings(rows, paint))
+
+
+def _readable(setting: Setting) -> Value:
+    """A value for the list: one that is wrong is shown with its reason, and hides no other."""
+    try:
+        return current(setting)
+    except Failure as failure:
+        return Value("?", failure.cause)
+
+
+def draw_settings(rows: list[tuple[Setting, Value]], paint: Paint) -> Iterator[str]:
+    """Settings as a table."""
+    cells = [[setting.key, config.shown(setting, value.value) or "-", value.source] for setting, value in rows]
+    yield from table(["SETTING", "VALUE", "FROM"], cells, paint)
+
+
+def _for_json(setting: Setting, value: Value) -> object:
+    return config.shown(setting, value.value) if setting.secret else value.value
+
+
+@command("path", example="mycelium config path")
+def path(here: Here) -> None:
+    """Where config.toml is."""
+    here.out.answer({"path": config.path()}, draw_path)
+
+
+def draw_path(answer: Document, _paint: Paint) -> list[str]:
+    """The path alone, for `$(…)`."""
+    return [str(answer["path"])]

@@ -1,0 +1,150 @@
+"""The program: the table of commands, and the one place where a failure becomes a line and a status.
+
+Imports are inside functions on purpose: Ctrl-C while Python still loads must end as quietly as later.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from mycelium_cli.command import Group
+    from mycelium_cli.errors import Failure
+
+_TALK, _PEOPLE, _HUB, _SETUP = "Talk", "People and agents", "The hub on this machine", "This machine"
+
+# name: (module:attribute, summary, section)
+COMMANDS = {
+    "room": ("room:group", "Rooms: create, list, read, post, watch.", _TALK),
+    "await": ("turn.wait:wait", "Wait until a message mentions you.", _TALK),
+    "respond": ("turn.respond:respond", "Answer the message that you were given.", _TALK),
+    "receipts": ("room.receipts:receipts", "Who got a message, and what became of it.", _TALK),
+    "agent": ("people.agent:group", "Agents of a room: register, list, remove.", _PEOPLE),
+    "user": ("people.user:group", "People of the hub.", _PEOPLE),
+    "iam": ("people.iam:iam", "Say who you are on this machine.", _PEOPLE),
+    "whoami": ("people.iam:whoami", "Who you act as, where, and why.", _PEOPLE),
+    "up": ("machine.hub:up", "Start the hub.", _HUB),
+    "down": ("machine.hub:down", "Stop the hub.", _HUB),
+    "status": ("machine.hub:status", "How the hub is, here or elsewhere.", _HUB),
+    "logs": ("machine.hub:logs", "Read the hub's logs.", _HUB),
+    "config": ("machine.settings:group", "Settings: get, set, show.", _SETUP),
+    "completion": ("machine.completion:completion", "Completion for bash, zsh or fish.", _SETUP),
+}
+
+_EXAMPLE = """\
+mycelium room create design-review
+mycelium room use design-review
+mycelium iam avery --name "Avery Quinn"
+mycelium room send "@sec keychain, or WebCrypto?\""""
+
+
+def root() -> "Group":
+    """The command line as click sees it."""
+    import click
+
+    from mycelium_cli import __version__
+    from mycelium_cli.command import Entry, Group
+
+    def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            click.echo(f"mycelium {__version__}")
+            ctx.exit()
+
+    entries = {name: Entry(*row) for name, row in COMMANDS.items()}
+    summary = "Rooms where people and coding agents talk, work and remember."
+    group = Group("mycelium", summary, entries, _EXAMPLE)
+    version = click.Option(
+        ["-V", "--version"], is_flag=True, is_eager=True, expose_value=False, help="Print the version.",
+        callback=print_version,
+    )  # fmt: skip
+    group.params.insert(0, version)
+    return group
+
+
+def execute(args: list[str]) -> int:
+    """Run one command line; everything that can go wrong ends here."""
+    import click
+
+    from mycelium_cli.errors import INTERNAL, OK, USAGE, Failure, usage
+
+    try:
+        with root().make_context("mycelium", list(args)) as ctx:
+            ctx.command.invoke(ctx)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as help_wanted:
+        sys.stdout.write(f"{help_wanted.format_message()}\n")
+        return OK if args == [] else USAGE
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "mycelium"
+        return _report(usage(_one_line(error.format_message()), f"{path} --help"), args)
+    except Failure as failure:
+        return _report(failure, args)
+    except (BrokenPipeError, KeyboardInterrupt, EOFError):
+        raise
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _report(Failure(f"{place}{error.strerror or error}"), args)
+    except Exception as error:
+        if "--verbose" in args:
+            import traceback
+
+            traceback.print_exc()
+        cause = f"a bug in this program: {type(error).__name__}: {_one_line(str(error))}"
+        return _report(Failure(cause, exit_status=INTERNAL, hint="the same with --verbose, and report it"), args)
+    return OK
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
+
+
+def _report(failure: "Failure", args: list[str]) -> int:
+    """Print a failure on stderr: a line for people, a document for who asked for JSON."""
+    from mycelium_cli.output import as_json, note
+
+    wants_json = "--json" in (args[: args.index("--")] if "--" in args else args)
+    if failure.cause:
+        note(as_json(failure.document(), indent=None, ascii_only=True) if wants_json else failure.line())
+    return failure.exit_status
+
+
+def _complete(instruction: str) -> int:
+    """Answer the shell that asks what could be typed next."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(root(), {}, "mycelium", "_MYCELIUM_COMPLETE", instruction)
+
+
+def _silence_stdout() -> None:
+    """Nobody reads any more: what is still buffered must not fail when Python closes its files."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _prepare_streams() -> None:
+    """Texts that the terminal's encoding can't hold are shown escaped; a closed stdout swallows what is said."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def run() -> NoReturn:
+    """The console script."""
+    try:
+        _prepare_streams()
+        instruction = os.environ.get("_MYCELIUM_COMPLETE")
+        status = _complete(instruction) if instruction else execute(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:
+        _silence_stdout()
+        status = 141
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""Agents, users, and who one is oneself."""

@@ -1,0 +1,140 @@
+"""`agent create|ls|show|rm`: the agents of a room."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import click
+
+from mycelium_cli.api import api_path
+from mycelium_cli.command import Entry, Group, command, room_option
+from mycelium_cli.context import Here, handle_of
+from mycelium_cli.output import Paint, age, at, clean_line, fields, table
+from mycelium_cli.room.manage import member_row
+from mycelium_cli.wording import Document, person
+
+group = Group(
+    "agent",
+    "Agents: the members of a room that are programs.",
+    {
+        "create": Entry("people.agent:create", "Register an agent in a room, or change it."),
+        "ls": Entry("people.agent:ls", "List a room's agents."),
+        "show": Entry("people.agent:show", "Show an agent."),
+        "rm": Entry("people.agent:remove", "Take an agent out of a room."),
+    },
+    example="mycelium agent create planner --description 'Sprint planner'\nmycelium agent ls --owner avery",
+)
+
+
+@command(
+    "create",
+    example="mycelium agent create release-agent --cwd ~/repo --owner avery --team core --allow-from ops-lead",
+    writes=True,
+)
+@room_option
+@click.option("--description", metavar="TEXT", help="What it is for, in a sentence.")
+@click.option("--cwd", metavar="DIR", help="The folder it works in.")
+@click.option("--adapter", metavar="NAME", help="What runs it: claude-code, codex, cursor, …")
+@click.option("--owner", metavar="HANDLE", help="The user it belongs to.")
+@click.option("--team", metavar="NAME", help="The team it works for.")
+@click.option("--allow-from", metavar="HANDLE", multiple=True, help="Who else may act as it; may be repeated.")
+@click.option("--notes", metavar="TEXT", help="What it should know or how it should work.")
+@click.argument("handle")
+def create(
+    here: Here,
+    *,
+    room: str | None,
+    description: str | None,
+    cwd: str | None,
+    adapter: str | None,
+    owner: str | None,
+    team: str | None,
+    allow_from: tuple[str, ...],
+    notes: str | None,
+    handle: str,
+) -> None:
+    """Register an agent in a room, or change it.
+
+    If it is there already, what is given here is changed and the rest stays.
+    """
+    allowed = [handle_of(one, "--allow-from") for item in allow_from for one in item.split(",") if one.strip()]
+    body = {
+        "handle": handle_of(handle),
+        "kind": "agent",
+        "description": description,
+        "cwd": os.path.abspath(os.path.expanduser(cwd)) if cwd else None,
+        "adapter": adapter,
+        "owner": handle_of(owner, "--owner") if owner else None,
+        "team": team,
+        "allow_from": allowed or None,
+        "notes": notes,
+    }
+    place = here.room(room)
+    known = {name: value for name, value in body.items() if value is not None}
+    answer = here.hub().write("POST", api_path("rooms", place, "members"), known)
+    verb = "registered" if answer.status == 201 else "updated"
+    here.out.answer(answer.data, lambda data, _: [f"{verb} {at(data['handle'])} in {clean_line(place)}"])
+
+
+@command("ls", example="mycelium agent ls --owner avery --json")
+@room_option
+@click.option("--owner", metavar="HANDLE", help="Only agents of this user.")
+@click.option("--team", metavar="NAME", help="Only agents of this team.")
+def ls(here: Here, *, room: str | None, owner: str | None, team: str | None) -> None:
+    """List a room's agents."""
+    place = here.room(room)
+    query = {"kind": "agent", "owner": handle_of(owner, "--owner") if owner else None, "team": team}
+    rows = here.hub().items(api_path("rooms", place, "members"), query)
+    here.out.answer({"items": rows, "next": None}, draw_agents)
+
+
+def draw_agents(answer: Document, paint: Paint) -> list[str]:
+    """Agents as a table."""
+    if not answer["items"]:
+        return ["no agents: mycelium agent create <handle>"]
+    rows = [[*member_row(row), row.get("adapter") or "", row.get("description") or ""] for row in answer["items"]]
+    headers = ["AGENT", "KIND", "OWNER", "TEAM", "NOW", "UNREAD", "ADAPTER", "DESCRIPTION"]
+    return table([headers[0], *headers[2:]], [[row[0], *row[2:]] for row in rows], paint)
+
+
+@command("show", example="mycelium agent show release-agent")
+@room_option
+@click.argument("handle")
+def show(here: Here, *, room: str | None, handle: str) -> None:
+    """Show an agent."""
+    path = api_path("rooms", here.room(room), "members", handle_of(handle))
+    here.out.answer(here.hub().get(path), draw_agent)
+
+
+def draw_agent(agent: Document, paint: Paint) -> Iterator[str]:
+    """An agent's fields."""
+    yield paint.bold(person(agent.get("name"), agent["handle"]))
+    seen = agent.get("last_seen")
+    now = "waiting for a message" if agent.get("waiting") else "not waiting"
+    allowed = ", ".join(at(one) for one in agent.get("allow_from") or [])
+    known = [
+        ("description", agent.get("description") or ""),
+        ("owner", at(agent.get("owner"))),
+        ("team", agent.get("team") or ""),
+        ("adapter", agent.get("adapter") or ""),
+        ("cwd", agent.get("cwd") or ""),
+        ("allow from", allowed),
+        ("notes", agent.get("notes") or ""),
+        ("now", f"{now}, {'last seen ' + age(seen, time.time()) if seen else 'never seen'}"),
+        ("unread", str(agent.get("unread", ""))),
+        ("registered", str(agent.get("created_at") or "")),
+    ]
+    yield from fields(known, paint)
+
+
+@command("rm", example="mycelium agent rm release-agent", writes=True)
+@room_option
+@click.argument("handle")
+def remove(here: Here, *, room: str | None, handle: str) -> None:
+    """Take an agent out of a room.
+
+    What it posted stays. Whoever mentions it reads that it left.
+    """
+    place, name = here.room(room), handle_of(handle)
+    here.hub().write("DELETE", api_path("rooms", place, "members", name))
+    here.out.answer({"removed": name, "room": place}, lambda _data, _paint: [f"removed @{name} from {place}"])

@@ -1,0 +1,112 @@
+"""`iam` and `whoami`: saying who one is on this machine, and being told."""
+
+import os
+from collections.abc import Iterator
+
+import click
+
+from mycelium_cli import config, context
+from mycelium_cli.api import api_path
+from mycelium_cli.command import command
+from mycelium_cli.config import Value
+from mycelium_cli.context import Here
+from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.output import Paint, at, clean_line, table
+from mycelium_cli.wording import Document, person
+
+
+@command("iam", example='mycelium iam avery --name "Avery Quinn" --team core', writes=True)
+@click.option("--name", metavar="NAME", help="What messages show: Avery Quinn.")
+@click.option("--team", metavar="NAME", help="The team you work in.")
+@click.argument("handle", required=False)
+def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -> None:
+    """Say who you are on this machine.
+
+    Also creates or updates your user record on the hub. Without a handle it is `whoami`.
+    """
+    if handle is None and name is None and team is None:
+        _tell(here, sources=False)
+        return
+    who = context.handle_of(handle) if handle else here.handle(None)
+    config.write("identity.name", who)
+    saved, reason = _save_user(here, who, {"name": name, "team": team})
+    here.out.answer({"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}, draw_iam)
+    if saved is None:
+        here.out.note(f"warning: the user record was not saved: {reason}. Later: mycelium iam {who}")
+    shell = os.environ.get("MYCELIUM_AGENT_HANDLE")
+    if shell and context.handle_of(shell, "MYCELIUM_AGENT_HANDLE") != who:
+        here.out.note(f"warning: MYCELIUM_AGENT_HANDLE is set to {shell} in this shell, and wins over it")
+
+
+def _save_user(here: Here, who: str, known: dict[str, str | None]) -> tuple[Document | None, str]:
+    """The user record as the hub has it now; without a hub the identity of this machine stands alone."""
+    body = {field: value for field, value in known.items() if value is not None}
+    try:
+        user: Document = here.hub(who).write("PUT", api_path("users", who), body).data
+    except Failure as failure:
+        if failure.exit_status != UNREACHABLE:
+            raise
+        return None, failure.cause
+    return user, ""
+
+
+def draw_iam(answer: Document, _paint: Paint) -> Iterator[str]:
+    """Who one is from now on."""
+    yield f"you are {person((answer['user'] or {}).get('name'), answer['handle'])}"
+
+
+@command("whoami", example="mycelium whoami --sources")
+@click.option("--sources", is_flag=True, help="Also where each of it was found.")
+def whoami(here: Here, *, sources: bool) -> None:
+    """Who you act as, where, and why."""
+    _tell(here, sources=sources)
+
+
+def _tell(here: Here, *, sources: bool) -> None:
+    known = found()
+    registered: Document = {}
+    trouble = ""
+    try:
+        registered = here.hub().get(api_path("whoami"))
+    except Failure as failure:
+        trouble = failure.cause
+    answer = {name: value.value for name, value in known.items()} | {
+        "name": registered.get("name") or "",
+        "registered": registered.get("registered"),
+        "kind": registered.get("kind"),
+    }
+    if registered.get("handle"):
+        answer["handle"] = registered["handle"]
+    if sources:
+        answer["sources"] = {name: value.source for name, value in known.items()}
+    here.out.answer(answer, lambda data, paint: draw_whoami(data, known, paint))
+    if trouble:
+        here.out.note(f"warning: {trouble}")
+
+
+def found() -> dict[str, Value]:
+    """All that a command would act with. The credential is shown by its last four characters."""
+    unset = Value("", "not set")
+    secret = context.token()
+    return {
+        "hub": context.hub_url(),
+        "handle": context.handle(None) or unset,
+        "room": context.room(None) or unset,
+        "credential": Value(f"…{secret.value[-4:]}", secret.source) if secret else Value("", "none needed or set"),
+        "session": context.session(),
+    }
+
+
+def draw_whoami(answer: Document, known: dict[str, Value], paint: Paint) -> Iterator[str]:
+    """Who one acts as; with sources, a line for each part."""
+    if answer["handle"]:
+        yield f"acting as {paint.bold(person(answer['name'], answer['handle']))}"
+    else:
+        yield "acting as nobody yet: mycelium iam <handle>"
+    if answer["handle"] and answer["registered"] is False:
+        yield f"  {at(answer['handle'])} is no registered agent or user: mycelium iam {clean_line(answer['handle'])}"
+    if "sources" in answer:
+        rows = [[name, str(value.value) or "-", value.source] for name, value in known.items()]
+        yield from table(["", "VALUE", "FROM"], rows, paint)
+        return
+    yield f"  room {clean_line(answer['room']) or 'none in use'} · hub {clean_line(answer['hub'])}"

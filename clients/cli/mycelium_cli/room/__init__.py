@@ -1,0 +1,20 @@
+"""`mycelium room …`: the table of its commands."""
+
+from mycelium_cli.command import Entry, Group
+
+group = Group(
+    "room",
+    "Rooms: where a team of people and agents talks and works.",
+    {
+        "create": Entry("room.manage:create", "Create a room."),
+        "ls": Entry("room.manage:ls", "List rooms."),
+        "show": Entry("room.manage:show", "Show a room and who is in it."),
+        "use": Entry("room.manage:use", "Make a room the one that commands act in."),
+        "delete": Entry("room.manage:delete", "Delete a room and everything in it."),
+        "send": Entry("room.send:send", "Post a message."),
+        "messages": Entry("room.messages:messages", "Read a room's messages, newest first."),
+        "watch": Entry("room.watch:watch", "Follow what is happening, live."),
+        "amend": Entry("room.send:amend", "Replace the text of a message of your own."),
+    },
+    example="mycelium room create design-review\nmycelium room messages design-review --limit 20",
+)

@@ -1,0 +1,1 @@
+"""Taking part: waiting for one's turn and answering."""

@@ -1,0 +1,98 @@
+"""`--exec`: each message handed to a command, up to three times, and what came of it told to the hub.
+
+The command gets the hub's answer as JSON on stdin and the context in its environment. Exit 0 is the only
+success. Its whole process group ends when the loop is told to end.
+"""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from types import FrameType
+
+from mycelium_cli.output import note, short
+from mycelium_cli.turn.mailbox import Mailbox
+from mycelium_cli.wording import Document
+
+TRIES = 3
+_PAUSES_S = (1.0, 4.0)
+_END_WITHIN_S = 5.0
+# Linux refuses to start a program with one variable of 128 KiB; the whole text is on stdin.
+_LONGEST_PROMPT_BYTES = 100_000
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, told apart from Ctrl-C by its exit status."""
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM unwind like Ctrl-C does, so that a running command is ended too."""
+
+    def unwind(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, unwind)
+
+
+def environment(turn: Document, mailbox: Mailbox) -> dict[str, str]:
+    """What the command finds in its environment, on top of what this process has."""
+    message, hub = turn["message"], mailbox.hub
+    handle = mailbox.address.handle or hub.caller.handle
+    prompt = str(message["content"]).encode("utf-8", "replace")[:_LONGEST_PROMPT_BYTES]
+    return {
+        "MYCELIUM_ROOM": mailbox.address.room,
+        "MYCELIUM_ACTIVE_ROOM": mailbox.address.room,
+        "MYCELIUM_HANDLE": handle,
+        "MYCELIUM_AGENT_HANDLE": handle,
+        "MYCELIUM_API_URL": hub.url,
+        # A `respond` in there must not count as this loop's next call, which would acknowledge the message.
+        "MYCELIUM_SESSION": f"{hub.caller.session}.exec",
+        "MYCELIUM_SENDER": str(message["sender_handle"]),
+        "MYCELIUM_SENDER_NAME": str(message.get("sender_name") or ""),
+        "MYCELIUM_PROMPT": prompt.decode("utf-8", "ignore"),
+        "MYCELIUM_REPLY_TO": str(message["id"]),
+        "MYCELIUM_THREAD": str(message.get("thread") or ""),
+    }
+
+
+def run_command(command: str, turn: Document, variables: dict[str, str]) -> int:
+    """Run the command with the message on stdin; its exit status, 128 and the signal when one killed it."""
+    process = subprocess.Popen(  # noqa: S602 - the user's own command line, meant for a shell
+        command, shell=True, stdin=subprocess.PIPE, env={**os.environ, **variables}, process_group=0
+    )
+    try:
+        process.communicate(json.dumps(turn).encode() + b"\n")
+    except KeyboardInterrupt:
+        _end(process)
+        raise
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the command and all it started; a second signal ends the patience."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(_END_WITHIN_S)
+    except ProcessLookupError:
+        return
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def hand_over(command: str, turn: Document, mailbox: Mailbox, *, pause: Callable[[float], None]) -> bool:
+    """Give a message to the command until it takes it; after three failures it is parked. True when taken."""
+    named = short(turn["message"]["id"])
+    variables = environment(turn, mailbox)
+    for number in range(1, TRIES + 1):
+        status = run_command(command, turn, variables)
+        if status == 0:
+            mailbox.report(turn["ack"], "acknowledged")
+            return True
+        note(f"--exec: exit {status} on message {named}, try {number} of {TRIES}")
+        if number < TRIES:
+            pause(_PAUSES_S[number - 1])
+    mailbox.report(turn["ack"], "parked")
+    note(f"--exec: parked message {named} after {TRIES} tries; it won't come again: mycelium receipts {named}")
+    return False

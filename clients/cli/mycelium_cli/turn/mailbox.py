@@ -1,0 +1,94 @@
+"""A member's queue at the hub, as one waiting process uses it: take the next message, say how it went.
+
+Nothing is taken as received before it has been printed or handed over: a process killed in between finds
+the message again.
+"""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mycelium_cli.api import Answer, Hub, api_path, new_key, pauses
+from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.wording import Document
+
+# One request waits this long at most; longer waits are several. Proxies cut connections that say nothing.
+LONGEST_REQUEST_S = 300.0
+_GRACE_S = 15.0
+
+
+class Address(NamedTuple):
+    """Whose queue: a room, a handle, and what may wake it."""
+
+    room: str
+    handle: str
+    task: str | None = None
+    seat: str | None = None
+
+    def body(self) -> Document:
+        """The fields that are set."""
+        known = {"handle": self.handle, "task": self.task, "seat": self.seat}
+        return {name: value for name, value in known.items() if value}
+
+
+class Mailbox:
+    """The queue of one address. Once the hub has answered, a cut line is waited out."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        address: Address,
+        *,
+        on_lost: Callable[[str], None],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.hub = hub
+        self.address = address
+        self._on_lost = on_lost
+        self._pause = pause
+        self._answered = False
+
+    def next(self, timeout_s: float | None) -> Document | None:
+        """The next message for this address; `None` when the time is up, never without one when it isn't set."""
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = LONGEST_REQUEST_S if end_s is None else max(0.0, end_s - time.monotonic())
+            wait_s = min(left_s, LONGEST_REQUEST_S)
+            body = {**self.address.body(), "timeout_s": round(wait_s, 3), "confirm": True}
+            answer = self._ask("await", body, wait_s + _GRACE_S, end_s)
+            if answer.status == 200:
+                document: Document = answer.data
+                return document
+            if end_s is not None and time.monotonic() >= end_s - 0.001:
+                return None
+
+    def report(self, ack: str, outcome: str, *, patience_s: float | None = None) -> None:
+        """Tell the hub what became of a delivery: received, acknowledged or parked."""
+        body = {**self.address.body(), "ack": ack, "outcome": outcome}
+        body.pop("task", None)
+        end_s = None if patience_s is None else time.monotonic() + patience_s
+        self._ask("ack", body, _GRACE_S, end_s)
+
+    def _ask(self, verb: str, body: Document, timeout_s: float, end_s: float | None) -> Answer:
+        """One POST, repeated under the same key while the hub is away: until the time is up, or for ever."""
+        path, key, told = api_path("rooms", self.address.room, verb), new_key(), False
+        for pause_s in pauses():
+            try:
+                answer = self.hub.ask_once(path, body, key, timeout_s)
+            except Failure as failure:
+                late = end_s is not None and time.monotonic() + pause_s >= end_s
+                if late or not self._answered or not passes(failure):
+                    raise
+                if not told:
+                    self._on_lost(f"{failure.cause}; trying again")
+                    told = True
+                self._pause(pause_s)
+            else:
+                self._answered = True
+                return answer
+        raise AssertionError("pauses() has no end")
+
+
+def passes(failure: Failure) -> bool:
+    """Whether waiting may help: the hub is away, busy or broken. A refusal stays one; repeating it is a flood."""
+    return failure.exit_status == UNREACHABLE or failure.http_status == 429 or failure.http_status >= 500

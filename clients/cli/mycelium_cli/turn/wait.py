@@ -1,0 +1,114 @@
+"""`await`: wait for a message that mentions one, once or in a loop, printed or handed to a command."""
+
+import time
+from collections.abc import Iterator
+
+import click
+
+from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.context import Here, handle_of
+from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure, usage
+from mycelium_cli.output import Paint, at, clean_line
+from mycelium_cli.room.manage import shell_word
+from mycelium_cli.turn.mailbox import Address, Mailbox
+from mycelium_cli.wording import Document, message_lines
+
+_DEFAULT_TIMEOUT_S = 300.0
+_REPORT_WITHIN_S = 10.0
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def duration_s(typed: str) -> float:
+    """Seconds from `120`, `90s`, `30m` or `2h`."""
+    number, unit_s = typed.strip(), 1
+    if number and number[-1] in _UNITS_S:
+        number, unit_s = number[:-1], _UNITS_S[number[-1]]
+    if not number.replace(".", "", 1).isdigit():
+        raise usage(f'--timeout is seconds, or a time like 90s, 30m or 2h, not "{typed}"')
+    return float(number) * unit_s
+
+
+@command(
+    "await",
+    example="mycelium await --handle sec --timeout 120 --json\nmycelium await --handle sec --loop --exec ./turn.sh",
+)
+@room_option
+@handle_option
+@click.option("--task", metavar="TASK", help="Only what is said in this task's thread.")
+@click.option("--seat", metavar="SEAT", help="Wait as a seat of the handle, as in @sec#night.")
+@click.option("--timeout", metavar="TIME", help="How long: seconds, 90s, 30m, 2h. Default 300; with --loop, no end.")
+@click.option("--loop", is_flag=True, help="Go on after each message, through restarts of the hub.")
+@click.option("--exec", "program", metavar="CMD", help="Hand each message to this command as JSON on stdin.")
+def wait(
+    here: Here,
+    *,
+    room: str | None,
+    handle: str | None,
+    task: str | None,
+    seat: str | None,
+    timeout: str | None,
+    loop: bool,
+    program: str | None,
+) -> None:
+    """Wait until a message mentions you.
+
+    It comes with the messages that led up to it. Exit status 6: nothing came in time. With --exec, exit 0
+    of the command acknowledges the message; after three failures it is parked, and the loop goes on.
+    """
+    if handle and "#" in handle:
+        handle, _, seat = handle.partition("#")
+    limit_s = duration_s(timeout) if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
+    address = Address(here.room(room), here.handle(handle), task, handle_of(seat, "--seat") if seat else None)
+    mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note)
+    status = _take_turns(here, mailbox, limit_s, program, loop=loop)
+    if status != OK:
+        raise click.exceptions.Exit(status)
+
+
+def _take_turns(here: Here, mailbox: Mailbox, limit_s: float | None, program: str | None, *, loop: bool) -> int:
+    if loop or program:
+        from mycelium_cli.turn.handover import end_on_sigterm
+
+        end_on_sigterm()
+    while True:
+        turn = mailbox.next(limit_s)
+        if turn is None:
+            who = at(mailbox.address.handle) or "you"
+            here.out.note(f"nothing came for {who} in {mailbox.address.room} within {limit_s:g} s")
+            return NOTHING_CAME
+        status = _one_turn(here, mailbox, turn, program, loop=loop)
+        if not loop:
+            return status
+
+
+def _one_turn(here: Here, mailbox: Mailbox, turn: Document, program: str | None, *, loop: bool) -> int:
+    if program:
+        from mycelium_cli.turn.handover import hand_over
+
+        return OK if hand_over(program, turn, mailbox, pause=time.sleep) else REFUSED
+    if here.json:
+        here.out.data(turn, one_line=loop)
+    else:
+        here.out.lines(draw_turn(turn, mailbox.address, here.out.paint))
+    try:
+        mailbox.report(turn["ack"], "received", patience_s=_REPORT_WITHIN_S)
+    except Failure as failure:
+        here.out.note(f"warning: the hub doesn't know that you have this message, so it will come again "
+                      f"({failure.cause})")  # fmt: skip
+    return OK
+
+
+def draw_turn(turn: Document, address: Address, paint: Paint) -> Iterator[str]:
+    """The message, what led up to it, and how to answer."""
+    earlier = turn.get("earlier") or []
+    if earlier:
+        yield paint.dim(f"before that ({len(earlier)}):")
+        for message in earlier:
+            yield from (f"  {line}".rstrip() for line in message_lines(message, paint))
+        yield ""
+    if turn.get("redelivered"):
+        yield paint.warn("again: it was given out before, and nobody said that it was done")
+    yield from message_lines(turn["message"], paint)
+    yield ""
+    who = f" --handle {clean_line(address.handle)}" if address.handle else ""
+    yield paint.dim(f'answer: mycelium respond --room {shell_word(address.room)}{who} "…"')

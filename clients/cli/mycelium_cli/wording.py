@@ -1,0 +1,84 @@
+"""How messages, mentions and deliveries are said. Pure: data of the hub in, lines out."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mycelium_cli.output import Paint, age, at, clean, clean_line, short
+
+Document = dict[str, Any]
+
+# What a mention's state means to the one who posted. Nothing here claims more than the hub has seen.
+MENTION_WORDS = {
+    "woken": "woken",
+    "queued": "queued",
+    "held": "held (waits until they let you in)",
+    "paused": "paused (waits until they are resumed)",
+    "left": "left (not a member any more, not delivered)",
+    "self": "self (your own handle, not delivered)",
+    "silent": "silent (named without waking)",
+    "unknown": "unknown (nobody has this handle, not delivered)",
+}
+
+RECEIPT_WORDS = {
+    "queued": "queued, not given to anybody yet",
+    "delivered": "delivered, not acknowledged yet",
+    "acknowledged": "acknowledged",
+    "parked": "parked after three failed tries",
+}
+
+
+def person(name: object, handle: object) -> str:
+    """`Avery Quinn (@avery)`, or the handle alone when there is no name."""
+    shown = clean_line(name or "").strip()
+    return f"{shown} ({at(handle)})" if shown else at(handle)
+
+
+def sender(message: Document) -> str:
+    """Who wrote a message."""
+    return person(message.get("sender_name"), message["sender_handle"])
+
+
+def mention(row: Document, now_s: float, paint: Paint) -> str:
+    """What became of one mention: `@sec queued (last seen 5m ago)`."""
+    state = str(row["state"])
+    words = MENTION_WORDS.get(state, clean_line(state))
+    if state == "queued":
+        seen = row.get("last_seen")
+        words += f" (last seen {age(seen, now_s)})" if seen else " (never seen here yet)"
+    colour = paint.good if state == "woken" else paint.warn
+    return f"{at(row['handle'])} {colour(words)}"
+
+
+def sent(message: Document, now_s: float, paint: Paint, verb: str = "sent") -> list[str]:
+    """The answer to a post: its id, and for each mention what became of it."""
+    parts = [f"{verb} {short(message['id'])}"]
+    parts += [mention(row, now_s, paint) for row in message.get("mentions") or []]
+    return [" · ".join(parts)]
+
+
+def message_lines(message: Document, paint: Paint, *, indent: str = "  ") -> list[str]:
+    """A message as everybody sees it: who, short id, time, text, and whether it was edited."""
+    head = [paint.bold(sender(message)), short(message["id"]), paint.dim(clean_line(message["created_at"]))]
+    head += [paint.dim(remark) for remark in _remarks(message)]
+    edited = f" {paint.dim('(edited)')}" if message.get("edited_at") else ""
+    body = [f"{indent}{line}".rstrip() for line in clean(message["content"]).split("\n")]
+    return [" · ".join(head) + edited, *body]
+
+
+def _remarks(message: Document) -> Iterable[str]:
+    kind = (message.get("metadata") or {}).get("kind")
+    if message.get("message_type") == "event":
+        yield f"event {clean_line(kind)}" if kind else "event"
+    if message.get("thread"):
+        yield f"thread {short(message['thread'])}"
+    if message.get("reply_to"):
+        yield f"answers {short(message['reply_to'])}"
+
+
+def receipt_row(row: Document, now_s: float) -> list[str]:
+    """One recipient of a message, for a table."""
+    state = str(row["state"])
+    tries = row.get("deliveries") or 0
+    when = row.get("acknowledged_at") or row.get("delivered_at")
+    words = RECEIPT_WORDS.get(state, state)
+    return [at(row["handle"]), words, age(when, now_s) if when else "-", f"{tries}", str(row.get("session") or "-")]
