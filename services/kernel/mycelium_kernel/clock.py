@@ -1,0 +1,51 @@
+"""Time and ids as values that are passed in, so that tests own both. The runner makes the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import uuid_utils
+from google.protobuf.timestamp_pb2 import Timestamp
+
+Clock = Callable[[], datetime]
+NewId = Callable[[], str]
+
+
+def system_clock() -> datetime:
+    """Now, in UTC, cut to milliseconds: what is shown is what is stored."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562), which sorts by the time it was made."""
+    return str(uuid_utils.uuid7())
+
+
+def to_timestamp(moment: datetime) -> Timestamp:
+    """The protobuf form of a moment in UTC."""
+    timestamp = Timestamp()
+    timestamp.FromDatetime(moment)
+    return timestamp
+
+
+def from_timestamp(timestamp: Timestamp) -> datetime:
+    """The moment, in UTC, of a protobuf timestamp."""
+    return timestamp.ToDatetime(tzinfo=UTC)
+
+
+def to_millis(timestamp: Timestamp) -> int:
+    """Milliseconds since 1970, the form in which tables hold time."""
+    return timestamp.seconds * 1000 + timestamp.nanos // 1_000_000
+
+
+def from_millis(millis: int) -> Timestamp:
+    """The protobuf timestamp of milliseconds since 1970."""
+    return Timestamp(seconds=millis // 1000, nanos=millis % 1000 * 1_000_000)
+
+
+def rfc3339(millis: int) -> str:
+    """A moment as users see it: RFC 3339 in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(millis / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{millis % 1000:03d}Z"

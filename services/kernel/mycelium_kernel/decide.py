@@ -1,0 +1,128 @@
+"""The one loop around every command: load, decide, append, and after a lost race wait for the newer fact and again.
+
+Nothing is done by halves: a command ends in one fact, in none, or in a refusal. A refusal is given from tables that
+hold everything stored before the request came, so that nobody is refused what they have just made possible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from mycelium_kernel import events, headers, telemetry
+from mycelium_kernel.connections import Connection
+from mycelium_kernel.errors import Conflict, DeadlinePassed, Refusal, Unavailable, WrongSequence
+from mycelium_kernel.log import Log
+from mycelium_kernel.projector import Projector
+from mycelium_kernel.service import Command, Context, Done, Fact
+from mycelium_kernel.tables import Answered
+
+RACES = 3  # a lost race is run again this often, then the caller is told
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command came to: the answer, and the sequence of its fact (0 when there was none to append)."""
+
+    answer: Message
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Runs a service's commands."""
+
+    connection: Connection
+    log: Log
+    projector: Projector
+
+    async def run(self, command: Command, request: Message, context: Context) -> Outcome:
+        """Do what `request` asks, once, however often it is asked under one key.
+
+        Raises `Refusal`, `Unavailable`, `DeadlinePassed`, or whatever bug the service's functions have.
+        """
+        body = body_hash(request)
+        races, fresh = 0, False
+        if command.fresh:
+            await self._freshen(context)
+            fresh = True
+        while True:
+            try:
+                return await self._attempt(command, request, context, body)
+            except Refusal:
+                if fresh:
+                    raise
+            except WrongSequence:
+                races += 1
+                if races > RACES:
+                    raise Conflict(events.type_name(request)) from None
+            await self._freshen(context)
+            fresh = True
+
+    async def _freshen(self, context: Context) -> None:
+        left = (context.deadline - context.now).total_seconds()
+        try:
+            async with asyncio.timeout(max(0.05, left)):
+                await self.projector.catch_up()
+        except TimeoutError:
+            raise DeadlinePassed("the tables did not hold the newest facts before the deadline") from None
+
+    async def _attempt(self, command: Command, request: Message, context: Context, body: str) -> Outcome:
+        if self.projector.failure:
+            raise Unavailable("the tables can't follow the log")
+        tables = self.projector.tables
+        answered = tables.answered(context.actor.handle, context.key) if context.key else None
+        if answered:
+            return await self._repeat(command, answered, body)
+        loaded = command.load(tables, request, context)
+        decision = command.decide(loaded, request, context)
+        if isinstance(decision, Done):
+            return Outcome(decision.answer, 0)
+        return await self._append(command, decision, context, body)
+
+    async def _append(self, command: Command, fact: Fact, context: Context, body: str) -> Outcome:
+        appended = await self.log.append(
+            fact.on.subject if fact.on else fact.subject,
+            fact.event.SerializeToString(),
+            fact_headers(fact, context, body),
+            expect=fact.on.sequence if fact.on else None,
+            deadline=context.deadline,
+        )
+        if appended.duplicate:
+            return await self._repeat(command, Answered(appended.sequence, body), body)
+        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence)
+
+    async def _repeat(self, command: Command, answered: Answered, body: str) -> Outcome:
+        """The first answer again, made from the fact that was stored then."""
+        found = await self.connection.get(answered.sequence)
+        if found is None:
+            raise Refusal("key.reused", "what was first asked under this key has been erased; use a new key")
+        stored, data = found
+        if stored.get(headers.BODY) != body:
+            raise Refusal("key.reused", "this key was used for another request; use a new key for a new request")
+        event = events.decode(stored[headers.TYPE], data)
+        return Outcome(command.answer(event, answered.sequence), answered.sequence)
+
+
+def fact_headers(fact: Fact, context: Context, body: str) -> dict[str, str]:
+    """The headers that a fact is stored with."""
+    stored = {headers.TYPE: events.type_name(fact.event), headers.ACTOR: context.actor.handle}
+    if context.actor.session:
+        stored[headers.SESSION] = context.actor.session
+    if context.key and fact.answers:
+        stored[headers.KEY] = context.key
+        stored[headers.BODY] = body
+    if context.key and fact.on is None:
+        scope = f"{context.actor.handle}\n{context.key}\n{stored[headers.TYPE]}"
+        stored[headers.MESSAGE_ID] = hashlib.sha256(scope.encode()).hexdigest()[:32]
+    telemetry.inject(stored)
+    return stored
+
+
+def body_hash(request: Message) -> str:
+    """What tells a repeat from another request under the same key."""
+    data = request.SerializeToString(deterministic=True)
+    return hashlib.sha256(events.type_name(request).encode() + b"\0" + data).hexdigest()[:32]

@@ -1,0 +1,102 @@
+"""The grammar of handles, seats, room names and ids. Commands check with it before anything is stored.
+
+The rules are those of the design (handles, seats) and of the rooms documentation (room names).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from mycelium_kernel.errors import Refusal
+
+HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+SEAT = re.compile(r"[a-z0-9]{1,32}")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+SHORT_ID = re.compile(r"[0-9a-f]{8}")
+
+ROOM_NAME_CHARACTERS = 100
+ROOM_NAME_BYTES = 255
+RESERVED_HANDLES = frozenset({"hub", "system"})
+
+
+def handle(text: str) -> str:
+    """The handle that `text` names: lower case, without a leading `@`. Refuses what the grammar does not allow."""
+    folded = text.strip().removeprefix("@").lower()
+    if not HANDLE.fullmatch(folded):
+        raise Refusal(
+            "handle.invalid",
+            f"{text!r} can't be a handle: use 1 to 64 of a-z 0-9 . _ -, beginning with a letter or digit, no dot at the end",
+        )
+    return folded
+
+
+def new_handle(text: str) -> str:
+    """Like `handle`, for one that is about to be given out: the hub's own names are refused."""
+    folded = handle(text)
+    if folded in RESERVED_HANDLES:
+        raise Refusal("handle.invalid", f"@{folded} is a name of the hub itself; take another handle")
+    return folded
+
+
+def seat(text: str) -> str:
+    """The seat that `text` names, without a leading `#`; empty stays empty."""
+    folded = text.strip().removeprefix("#").lower()
+    if folded and not SEAT.fullmatch(folded):
+        raise Refusal("handle.invalid", f"{text!r} can't be a seat: use 1 to 32 of a-z 0-9")
+    return folded
+
+
+def queue(handle: str, seat: str) -> str:
+    """The name of a queue: a handle, or a handle's seat."""
+    return f"{handle}#{seat}" if seat else handle
+
+
+def room_name(text: str) -> str:
+    """The room name that `text` gives, trimmed and in NFC. Refuses names that the documentation rules out."""
+    name = unicodedata.normalize("NFC", text.strip())
+    if not name:
+        raise Refusal("name.invalid", "a room's name can't be blank")
+    reason = _room_name_fault(name)
+    if reason:
+        shown = name if len(name) <= ROOM_NAME_CHARACTERS else name[:40] + "…"
+        raise Refusal("name.invalid", f"{shown!r} can't be a room's name: {reason}")
+    return name
+
+
+def _room_name_fault(name: str) -> str:
+    if name in {".", ".."}:
+        return "it would not be a folder of its own"
+    if "/" in name or "\\" in name:
+        return "it can't contain slashes"
+    if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in name):
+        return "it can't contain control characters"
+    if ":session:" in name.casefold():
+        return "it can't contain `:session:`"
+    if UUID.fullmatch(name.casefold()):
+        return "it looks like a room's id"
+    if len(name) > ROOM_NAME_CHARACTERS:
+        return f"it has {len(name)} characters, at most {ROOM_NAME_CHARACTERS} are allowed"
+    if len(name.encode()) > ROOM_NAME_BYTES:
+        return f"it has {len(name.encode())} bytes in UTF-8, at most {ROOM_NAME_BYTES} are allowed"
+    return ""
+
+
+def fold_room_name(name: str) -> str:
+    """What two room names must not share: NFC and case folded, as a case-insensitive disk would see them."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` is a full id."""
+    return UUID.fullmatch(text) is not None
+
+
+def short_id(identifier: str) -> str:
+    """The form of an id that is printed: its last eight digits."""
+    return identifier[-8:]
+
+
+def is_short_id(text: str) -> bool:
+    """Whether `text` has the form of a short id."""
+    return SHORT_ID.fullmatch(text) is not None

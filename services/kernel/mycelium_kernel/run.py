@@ -1,0 +1,231 @@
+"""Starts a service: connects, checks the server, opens the tables, catches up, then answers. Stops it in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+
+from mycelium_kernel import subjects, telemetry
+from mycelium_kernel.bus import Asked, Bus, Handler, Server
+from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
+from mycelium_kernel.connections import Connection, NatsSettings
+from mycelium_kernel.decide import Decider
+from mycelium_kernel.log import Log
+from mycelium_kernel.projector import Projector
+from mycelium_kernel.reactor import react
+from mycelium_kernel.service import Command, Context, Query, Reaction, Service
+from mycelium_kernel.tables import Tables
+from mycelium_kernel.timers import Timers
+
+LOGGER = logging.getLogger(__name__)
+WORKER_PAUSE_S = (0.1, 5.0)  # between the ends of a worker and its next start: first, longest
+
+
+@dataclass
+class Runtime:
+    """A running service: what its reactions, timers and workers may use."""
+
+    service: Service
+    connection: Connection
+    clock: Clock
+    new_id: NewId
+    bus: Bus
+    log: Log
+    timers: Timers
+    tables: Tables | None = None
+    projector: Projector | None = None
+    _server: Server | None = None
+    _workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _faults: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> str:
+        """A text that differs for every stream of facts ever made; it begins the ids of live events."""
+        return self.connection.epoch
+
+    def health(self) -> dict[str, Any]:
+        """`status` (`ok` or `degraded`), `detail`, and the numbers an operator looks at first."""
+        faults = dict(self._faults)
+        if not self.connection.client.is_connected:
+            faults["nats"] = "not connected"
+        if self.projector and self.projector.failure:
+            faults["tables"] = f"stopped at fact {self.projector.tables.position}"
+        detail = "; ".join(f"{part}: {fault}" for part, fault in sorted(faults.items()))
+        said: dict[str, Any] = {"status": "degraded" if faults else "ok", "detail": detail, "version": self.service.version}
+        if self.tables:
+            said["position"] = self.tables.position
+        return said
+
+    def spawn(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run a worker until the service stops; when it ends by an error, log it, say so in health, start it again."""
+        self._workers[name] = asyncio.create_task(self._keep(name, work), name=name)
+
+    async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        pause_s = WORKER_PAUSE_S[0]
+        while True:
+            try:
+                await work()
+            except Exception as error:
+                LOGGER.exception("worker %s failed", name)
+                self._faults[name] = type(error).__name__
+            else:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, WORKER_PAUSE_S[1])
+            self._faults.pop(name, None)
+
+    async def stop(self) -> None:
+        """Answer what is in work, end the workers, close."""
+        if self._server:
+            await self._server.stop()
+        for task in self._workers.values():
+            task.cancel()
+        for task in self._workers.values():
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self.timers.stop()
+        await self.log.stop()
+        if self.projector:
+            await self.projector.stop()
+        if self.tables:
+            self.tables.close()
+        await self.connection.close()
+
+
+async def start(
+    service: Service,
+    settings: NatsSettings,
+    tables_folder: Path | None,
+    *,
+    clock: Clock = system_clock,
+    ids: NewId = new_id,
+) -> Runtime:
+    """Start `service`; it answers when this returns. `tables_folder` None keeps the tables in memory.
+
+    Raises `connections.Unfit` when the NATS server can't keep the promises.
+    """
+    connection = await Connection.open(settings)
+    try:
+        await connection.prepare()
+        runtime = _build(service, connection, clock, ids)
+        if service.projection:
+            await _open_tables(runtime, tables_folder)
+        runtime.log.start()
+        await _listen(runtime)
+    except BaseException:
+        await connection.close()
+        raise
+    LOGGER.info("%s is ready", service.name)
+    return runtime
+
+
+def _build(service: Service, connection: Connection, clock: Clock, ids: NewId) -> Runtime:
+    batches = telemetry.BATCHES.labels(service.name)
+    return Runtime(
+        service=service,
+        connection=connection,
+        clock=clock,
+        new_id=ids,
+        bus=Bus(connection, service.name),
+        log=Log(connection, clock, on_batch=batches.observe),
+        timers=Timers(connection, service.name),
+    )
+
+
+async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
+    service, projection = runtime.service, runtime.service.projection
+    if projection is None:
+        return
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{service.name}.sqlite" if folder else None
+    runtime.tables = Tables.open(path, projection, runtime.epoch)
+    if runtime.tables.position > await runtime.connection.last_sequence(None):
+        # The log is older than the tables (a restored backup): what it has lost must not be shown.
+        runtime.tables.close()
+        runtime.tables = Tables.anew(path, projection, runtime.epoch)
+    applied, position = telemetry.FACTS_APPLIED.labels(service.name), telemetry.POSITION.labels(service.name)
+    tables = runtime.tables
+
+    def on_applied(count: int) -> None:
+        applied.inc(count)
+        position.set(tables.position)
+
+    runtime.projector = Projector(runtime.connection, projection, runtime.tables, on_applied)
+    await runtime.projector.start()
+
+
+async def _listen(runtime: Runtime) -> None:
+    service = runtime.service
+    for worker in service.workers:
+        runtime.spawn(getattr(worker, "__name__", "worker"), _bound(worker, runtime))
+    for reaction in service.reactions:
+        runtime.spawn(reaction.name, _reacting(reaction, runtime))
+    if service.on_timer:
+        on_timer = service.on_timer
+
+        async def due(room: str, data: bytes) -> None:
+            await on_timer(runtime, room, data)
+
+        await runtime.timers.start(due)
+    runtime._server = Server(runtime.connection, service.name, service.version, runtime.clock, runtime.health)  # noqa: SLF001
+    await runtime._server.start(_handlers(runtime))  # noqa: SLF001 - the runner and its record are one module
+
+
+def _bound(worker: Callable[[Runtime], Awaitable[None]], runtime: Runtime) -> Callable[[], Awaitable[None]]:
+    return lambda: worker(runtime)
+
+
+def _reacting(reaction: Reaction, runtime: Runtime) -> Callable[[], Awaitable[None]]:
+    return lambda: react(reaction, runtime)
+
+
+def _handlers(runtime: Runtime) -> dict[type[Message], Handler]:
+    handlers: dict[type[Message], Handler] = {}
+    for command in runtime.service.commands:
+        handlers[command.request] = _command_handler(runtime, command)
+    for query in runtime.service.queries:
+        handlers[query.request] = _query_handler(runtime, query)
+    for request in handlers:
+        is_query = subjects.is_query(subjects.method_of(request.DESCRIPTOR))
+        if is_query != any(query.request is request for query in runtime.service.queries):
+            raise TypeError(f"{request.DESCRIPTOR.name}: the proto and service.py disagree on whether it writes")
+    return handlers
+
+
+def _context(runtime: Runtime, asked: Asked) -> Context:
+    return Context(asked.actor, asked.key, runtime.clock(), runtime.new_id, asked.deadline)
+
+
+def _command_handler(runtime: Runtime, command: Command) -> Handler:
+    if runtime.projector is None:
+        raise TypeError(f"{runtime.service.name} has commands but no projection to decide from")
+    decider = Decider(runtime.connection, runtime.log, runtime.projector)
+    appended = telemetry.FACTS_APPENDED.labels(runtime.service.name)
+
+    async def handle(asked: Asked) -> tuple[Message, int]:
+        outcome = await decider.run(command, asked.message, _context(runtime, asked))
+        if outcome.sequence:
+            appended.inc()
+        return outcome.answer, outcome.sequence
+
+    return handle
+
+
+def _query_handler(runtime: Runtime, query: Query) -> Handler:
+    projector = runtime.projector
+    if projector is None:
+        raise TypeError(f"{runtime.service.name} has queries but no projection to read from")
+
+    async def handle(asked: Asked) -> tuple[Message, int]:
+        await projector.catch_up()
+        return query.run(projector.tables, asked.message, _context(runtime, asked)), 0
+
+    return handle

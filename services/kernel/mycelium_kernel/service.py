@@ -1,0 +1,156 @@
+"""The value types that a service is made of. `service.py` of each service lists them; `run` wires them to the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+if TYPE_CHECKING:
+    from mycelium_kernel.run import Runtime
+    from mycelium_kernel.tables import Tables
+
+Evolve = Callable[[Any, Any], Message]
+S = TypeVar("S", bound=Message)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asks. The gateway vouches for it; another service speaks for itself, or for whom its header says."""
+
+    handle: str
+    session: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a command knows beside its request: who asks, under which key, and the time and ids it may use."""
+
+    actor: Actor
+    key: str
+    now: datetime
+    new_id: Callable[[], str]
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class Entity(Generic[S]):
+    """One entity as the tables have it: its subject, the sequence of its last fact, its state (None: no fact yet)."""
+
+    subject: str
+    sequence: int
+    state: S | None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What a command decided: an event to append.
+
+    `on` makes it conditional: it is stored only while that entity's last sequence stands. Without it, the event goes
+    to `subject` freely. `answers` is False for a fact that a repeat of the request must not be answered from.
+    """
+
+    event: Message
+    on: Entity[Any] | None = None
+    subject: str = ""
+    answers: bool = True
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command decided: there is nothing to append, this is the answer."""
+
+    answer: Message
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where and how a fact stands in the log."""
+
+    sequence: int
+    subject: str
+    key: str
+    actor: str
+    session: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A write: `load` reads what `decide` needs, `decide` gives a fact, nothing, or a refusal; `answer` tells it.
+
+    `load(tables, request, context)`, `decide(loaded, request, context)`, `answer(event, sequence)`. All three are
+    plain functions; the loop around them is the kernel's and is written once. `fresh` makes the first decision wait
+    until the tables hold everything stored before the request came, for commands that may answer "nothing there".
+    """
+
+    request: type[Message]
+    load: Callable[[Tables, Any, Context], Any]
+    decide: Callable[[Any, Any, Context], Fact | Done]
+    answer: Callable[[Any, int], Message]
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """A read of the service's own tables: `run(tables, request, context)`. It sees every write before it."""
+
+    request: type[Message]
+    run: Callable[[Tables, Any, Context], Message]
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """How an event changes an entity's state: `evolve(state or None, event)`.
+
+    `seeds` names another subject than the fact's own, whose entity the event founds with sequence 0.
+    """
+
+    state: type[Message]
+    evolve: Evolve
+    seeds: Callable[[Any], str] | None = None
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How facts become tables.
+
+    `filters` are the subjects read; `apply` holds one function an event, `(tables, event, stored)`; `room_tables` have
+    a `room_id` column and lose a room's rows when it is erased; `erased` gives the room that an event erases.
+    """
+
+    schema: Path
+    version: int
+    filters: tuple[str, ...]
+    apply: Mapping[type[Message], Callable[[Tables, Any, Stored], None]]
+    entities: Mapping[type[Message], tuple[Evolution, ...]]
+    room_tables: tuple[str, ...] = ()
+    erased: Mapping[type[Message], Callable[[Any], str]] = field(default_factory=dict)
+    feed: bool = True
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """What follows from facts: `run(runtime, event, stored)` issues commands, and may be called again for a fact."""
+
+    name: str
+    on: tuple[type[Message], ...]
+    filters: tuple[str, ...]
+    run: Callable[[Runtime, Any, Stored], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Service:
+    """The table of contents of a service."""
+
+    name: str
+    version: str
+    projection: Projection | None = None
+    commands: tuple[Command, ...] = ()
+    queries: tuple[Query, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    on_timer: Callable[[Runtime, str, bytes], Awaitable[None]] | None = None
+    workers: tuple[Callable[[Runtime], Awaitable[None]], ...] = ()

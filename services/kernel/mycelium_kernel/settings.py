@@ -1,0 +1,104 @@
+"""Settings with their sources: default, then `config.toml`, then the environment; a flag is the caller's business.
+
+A setting's key is its name in `config.toml` (`runtime.backend_port`); its environment name is `MYCELIUM_` and the key
+in capitals, and older documented names are aliases. Each package lists its own settings; the lists make the reference
+page and the CLI's `config` command.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Value = str | int | float | bool
+Kind = Literal["str", "int", "float", "bool"]
+SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its key, kind, default, unit (empty when none), why one would change it, and older names."""
+
+    key: str
+    kind: Kind
+    default: Value
+    why: str
+    unit: str = ""
+    aliases: tuple[str, ...] = ()
+    scope: Literal["hub", "cli"] = "hub"
+    secret: bool = False
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """The names under which the environment may set it, the first of them the current one."""
+        return (f"MYCELIUM_{self.key.replace('.', '_').upper()}", *self.aliases)
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """A value and where it came from: `default`, `config.toml`, or the name of an environment variable."""
+
+    value: Value
+    source: str
+
+
+class BadSetting(Exception):
+    """A setting has a value that its kind does not allow. The text names the setting, the source and what is allowed."""
+
+
+def home(environment: Mapping[str, str]) -> Path:
+    """The folder that holds everything of one hub."""
+    named = environment.get("MYCELIUM_HOME") or environment.get("MYCELIUM_DATA_DIR")
+    return Path(named).expanduser() if named else Path.home() / ".mycelium"
+
+
+def load(settings: Iterable[Setting], folder: Path, environment: Mapping[str, str]) -> dict[str, Sourced]:
+    """Every setting with its value and source. Raises `BadSetting` for a value or a file that can't be read."""
+    written = _read(folder / "config.toml")
+    found: dict[str, Sourced] = {}
+    for setting in settings:
+        found[setting.key] = _find(setting, written, environment)
+    return found
+
+
+def _find(setting: Setting, written: Mapping[str, object], environment: Mapping[str, str]) -> Sourced:
+    for name in setting.environment:
+        if environment.get(name):
+            return Sourced(parse(setting, environment[name], name), name)
+    value: object = written
+    for part in setting.key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if value is None:
+        return Sourced(setting.default, "default")
+    return Sourced(parse(setting, value, "config.toml"), "config.toml")
+
+
+def parse(setting: Setting, raw: object, source: str) -> Value:
+    """`raw` as the setting's kind. Raises `BadSetting`."""
+    if setting.kind == "bool":
+        if isinstance(raw, bool):
+            return raw
+        if str(raw).lower() in SWITCH:
+            return SWITCH[str(raw).lower()]
+        raise BadSetting(f"{setting.key} is {raw!r} in {source}: use true or false")
+    if setting.kind == "str":
+        return str(raw)
+    if isinstance(raw, bool):
+        raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a number")
+    try:
+        return int(str(raw)) if setting.kind == "int" else float(str(raw))
+    except ValueError:
+        kind = "a whole number" if setting.kind == "int" else "a number"
+        raise BadSetting(f"{setting.key} is {raw!r} in {source}: use {kind}") from None
+
+
+def _read(path: Path) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise BadSetting(f"{path} can't be read: {error}") from None

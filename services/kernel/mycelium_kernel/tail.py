@@ -1,0 +1,173 @@
+"""The log as a stream: facts in order, each once, for ever, through restarts and lost connections of NATS.
+
+Used by the projector of each service and by the gateway's live streams. A push consumer without acknowledgements; its
+own sequence shows a gap, its heartbeat shows a silent loss, and either makes a new consumer after the last fact seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import nats.errors
+import nats.js.errors
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from mycelium_kernel import headers, subjects
+from mycelium_kernel.connections import Connection
+
+LOGGER = logging.getLogger(__name__)
+HEARTBEAT_S = 1.0
+SILENCE_S = 3.5  # more than three heartbeats missed: the consumer is gone
+
+
+@dataclass(frozen=True)
+class RawFact:
+    """A fact as the log holds it, not decoded yet."""
+
+    sequence: int
+    subject: str
+    type: str
+    data: bytes
+    headers: dict[str, str]
+
+
+class Tail:
+    """Follows the facts of `filters`. `on_facts` is called in the event loop with one or more facts, in order."""
+
+    def __init__(
+        self, connection: Connection, filters: tuple[str, ...], on_facts: Callable[[list[RawFact]], None]
+    ) -> None:
+        self._connection = connection
+        self._filters = filters
+        self._on_facts = on_facts
+        self._subscription: Subscription | None = None
+        self._consumer = ""
+        self._delivered = 0
+        self._heard = 0.0
+        self._stale = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._batch: list[RawFact] = []
+        self.position = 0
+        self.live = False
+
+    async def start(self, after: int | None) -> None:
+        """Follow what comes after sequence `after`; None begins with what is stored from now on."""
+        if after is None:
+            after = await self._connection.last_sequence(None)
+        self.position = after
+        await self._subscribe()
+        self._connection.on_reconnect(self._stale.set)
+        self._keeper = asyncio.create_task(self._keep(), name="tail")
+
+    async def stop(self) -> None:
+        """Stop following."""
+        self._connection.off_reconnect(self._stale.set)
+        if self._keeper:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        await self._unsubscribe()
+
+    async def _subscribe(self) -> None:
+        client = self._connection.client
+        inbox = client.new_inbox()
+        self._delivered = 0
+        self._subscription = await client.subscribe(inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1)
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=self.position + 1,
+            filter_subjects=list(self._filters),
+            ack_policy=AckPolicy.NONE,
+            max_deliver=1,
+            deliver_subject=inbox,
+            flow_control=True,
+            idle_heartbeat=HEARTBEAT_S,
+            inactive_threshold=30.0,
+            mem_storage=True,
+            num_replicas=1,
+        )
+        info = await self._connection.jetstream.add_consumer(subjects.STREAM, config)
+        self._consumer = info.name
+        self._heard = asyncio.get_running_loop().time()
+        self.live = True
+
+    async def _unsubscribe(self) -> None:
+        self.live = False
+        subscription, self._subscription = self._subscription, None
+        if subscription is None or self._connection.client.is_closed:
+            return
+        with contextlib.suppress(nats.errors.Error, nats.js.errors.Error, TimeoutError):
+            await subscription.unsubscribe()
+            if self._connection.client.is_connected:
+                await self._connection.jetstream.delete_consumer(subjects.STREAM, self._consumer)
+
+    async def _keep(self) -> None:
+        """Make the consumer anew whenever it is stale."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stale.wait(), HEARTBEAT_S)
+            silent = asyncio.get_running_loop().time() - self._heard > SILENCE_S
+            if not self._stale.is_set() and not silent:
+                continue
+            self._stale.clear()
+            try:
+                await self._unsubscribe()
+                await self._subscribe()
+            except (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError) as error:
+                LOGGER.info("tail waits for the log: %s", error)
+                self._stale.set()
+                await asyncio.sleep(0.1)
+
+    async def _on_message(self, message: Msg) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        if message.reply.startswith("$JS.ACK."):
+            self._on_fact(message)
+        elif message.reply:  # a flow control request: answering it says that all before it was handled
+            self._flush()
+            await message.respond(b"")
+        else:
+            self._on_heartbeat(message)
+
+    def _on_fact(self, message: Msg) -> None:
+        sequence, delivered = _sequences(message.reply)
+        if self._subscription is None or message.sid != self._subscription._id:  # noqa: SLF001 - of an older consumer
+            return
+        if delivered != self._delivered + 1:
+            self.live = False
+            self._stale.set()
+            return
+        self._delivered = delivered
+        if sequence <= self.position:
+            return
+        self.position = sequence
+        stored = message.headers or {}
+        self._batch.append(RawFact(sequence, message.subject, stored.get(headers.TYPE, ""), message.data, stored))
+        if len(self._batch) == 1:
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _on_heartbeat(self, message: Msg) -> None:
+        last = int((message.headers or {}).get("Nats-Last-Consumer", self._delivered))
+        stalled = (message.headers or {}).get("Nats-Consumer-Stalled")
+        if stalled:
+            asyncio.create_task(self._connection.client.publish(stalled), name="tail-resume")  # noqa: RUF006 - at once
+        if last > self._delivered:
+            self.live = False
+            self._stale.set()
+
+    def _flush(self) -> None:
+        batch, self._batch = self._batch, []
+        if batch:
+            self._on_facts(batch)
+
+
+def _sequences(reply: str) -> tuple[int, int]:
+    """Stream and consumer sequence of a delivered message (NATS ADR-15: nine tokens, or twelve with a domain)."""
+    tokens = reply.split(".")
+    offset = 5 if len(tokens) == 9 else 7  # noqa: PLR2004 - the two forms of ADR-15
+    return int(tokens[offset]), int(tokens[offset + 1])
