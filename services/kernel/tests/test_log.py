@@ -1,0 +1,164 @@
+"""The log on a real server: what is acknowledged stays, what is expected holds, many share a batch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from mycelium_kernel import headers, subjects, testing
+from mycelium_kernel.clock import system_clock
+from mycelium_kernel.connections import Connection
+from mycelium_kernel.errors import DeadlinePassed, WrongSequence
+from mycelium_kernel.log import BATCH_FROM, Appended, Log
+from mycelium_kernel.tail import RawFact, Tail
+
+ENTITY = subjects.fact("test", "room", "thing", "one")
+POSTS = subjects.posts("room")
+
+
+@contextlib.asynccontextmanager
+async def writing(connection: Connection, batches: list[int] | None = None) -> AsyncIterator[Log]:
+    log = Log(connection, system_clock, on_batch=(batches if batches is not None else []).append)
+    log.start()
+    try:
+        yield log
+    finally:
+        await log.stop()
+
+
+async def append(log: Log, subject: str, expect: int | None = None, key: str = "", seconds: float = 10) -> Appended:
+    stored = {headers.TYPE: "x"} | ({headers.MESSAGE_ID: key} if key else {})
+    return await log.append(
+        subject, b"data", stored, expect=expect, deadline=system_clock() + timedelta(seconds=seconds)
+    )
+
+
+@pytest.fixture
+async def prepared(connection: Connection) -> Connection:
+    await connection.prepare()
+    return connection
+
+
+async def test_many_waiting_facts_share_batches_and_keep_their_order(prepared: Connection) -> None:
+    """A thousand facts handed over at once are stored in that order, in far fewer batches."""
+    batches: list[int] = []
+    async with writing(prepared, batches) as log:
+        appended = await asyncio.gather(*(append(log, POSTS, key=f"k{n}") for n in range(1500)))
+
+    assert [one.sequence for one in appended] == list(range(1, 1501))
+    assert sum(batches) >= 1500 - BATCH_FROM
+    assert len(batches) < 10
+
+
+async def test_two_claims_of_one_entity_never_both_pass(prepared: Connection) -> None:
+    """Of two conditional facts of one entity handed over together with a full batch, one is stored."""
+    async with writing(prepared) as log:
+        for _ in range(20):
+            before = await prepared.last_sequence(ENTITY)
+            free = [append(log, POSTS) for _ in range(BATCH_FROM * 2)]
+            claims = [append(log, ENTITY, expect=before) for _ in range(2)]
+            outcomes = await asyncio.gather(*claims, *free, return_exceptions=True)
+
+            assert sum(isinstance(outcome, WrongSequence) for outcome in outcomes[:2]) == 1
+            assert all(isinstance(outcome, Appended) for outcome in outcomes[2:])
+
+
+async def test_two_claims_forced_into_one_atomic_batch_are_refused_whole(prepared: Connection) -> None:
+    """The server itself refuses two expectations of one subject in one batch, and stores nothing of it."""
+    async with writing(prepared) as log:
+        await append(log, ENTITY, expect=0)
+        client = prepared.client
+        common = {headers.BATCH_ID: "b1", headers.EXPECTED: "1"}
+        await client.request(ENTITY, b"a", headers={**common, headers.BATCH_SEQUENCE: "1"}, timeout=5)
+        answer = await client.request(
+            ENTITY, b"b", headers={**common, headers.BATCH_SEQUENCE: "2", headers.BATCH_COMMIT: "1"}, timeout=5
+        )
+
+        assert b"error" in answer.data
+        assert await prepared.last_sequence(None) == 1
+
+
+async def test_a_batch_with_a_repeated_id_is_retried_one_by_one(prepared: Connection) -> None:
+    """A repeat among many new facts costs nobody their fact, and gets the first place again."""
+    async with writing(prepared) as log:
+        first = await append(log, POSTS, key="again")
+        keys = ["again" if n == 10 else f"new{n}" for n in range(40)]
+        appended = await asyncio.gather(*(append(log, POSTS, key=key) for key in keys))
+
+    assert appended[10] == Appended(first.sequence, duplicate=True)
+    assert sorted(one.sequence for one in appended) == list(range(1, 41))
+    assert await prepared.last_sequence(None) == 40
+
+
+async def test_a_passed_deadline_stores_nothing(prepared: Connection) -> None:
+    """The deadline is looked at again just before the append."""
+    async with writing(prepared) as log:
+        with pytest.raises(DeadlinePassed):
+            await append(log, POSTS, seconds=-1)
+
+    assert await prepared.last_sequence(None) == 0
+
+
+async def test_acknowledged_facts_survive_a_killed_server(
+    prepared: Connection, nats_server: testing.NatsServer
+) -> None:
+    """Facts appended around a SIGKILL of the server are all there once it is back, each once."""
+    async with writing(prepared) as log:
+        tasks = [asyncio.create_task(append(log, POSTS, key=f"k{n}")) for n in range(300)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        nats_server.kill()
+        more = [asyncio.create_task(append(log, POSTS, key=f"m{n}")) for n in range(100)]
+        await nats_server.start()
+        appended = await asyncio.gather(*tasks, *more)
+
+    assert len({one.sequence for one in appended}) == 400
+    assert await prepared.last_sequence(None) == 400
+
+
+async def test_a_tail_misses_and_repeats_nothing_through_a_killed_server(
+    prepared: Connection, nats_server: testing.NatsServer
+) -> None:
+    """A follower of the log sees every fact once, in order, though the server dies twice meanwhile."""
+    seen: list[int] = []
+    done = asyncio.Event()
+
+    def on_facts(facts: list[RawFact]) -> None:
+        seen.extend(fact.sequence for fact in facts)
+        if seen[-1] >= 300:
+            done.set()
+
+    tail = Tail(prepared, (subjects.ALL_FACTS,), on_facts)
+    await tail.start(0)
+    async with writing(prepared) as log:
+        for part in range(3):
+            await asyncio.gather(*(append(log, POSTS, key=f"{part}.{n}") for n in range(100)))
+            if part < 2:
+                nats_server.kill()
+                await nats_server.start()
+        async with asyncio.timeout(20):
+            await done.wait()
+    await tail.stop()
+
+    assert seen == list(range(1, 301))
+
+
+async def test_races_on_three_servers_have_one_winner(tmp_path: Path) -> None:
+    """On a replicated log too, of many claims that expect the same state exactly one is stored."""
+    async with testing.nats_cluster(tmp_path / "cluster") as servers:
+        connections = [await Connection.open(server.settings(replicas=3)) for server in servers]
+        await connections[0].prepare()
+        async with contextlib.AsyncExitStack() as stack:
+            logs = [await stack.enter_async_context(writing(connection)) for connection in connections]
+            for _ in range(30):
+                before = await connections[0].last_sequence(ENTITY)
+                claims = [append(log, ENTITY, expect=before) for log in logs for _ in range(3)]
+                outcomes = await asyncio.gather(*claims, return_exceptions=True)
+
+                assert sum(isinstance(outcome, Appended) for outcome in outcomes) == 1
+                assert sum(isinstance(outcome, WrongSequence) for outcome in outcomes) == len(claims) - 1
+        for connection in connections:
+            await connection.close()
