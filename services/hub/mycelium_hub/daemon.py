@@ -1,0 +1,115 @@
+"""The hub as a background process, seen from the command that starts or stops it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mycelium_hub import nats_server, processes
+from mycelium_hub.errors import Refused
+from mycelium_hub.home import DATA, Home, Running
+
+READY_S = 120.0  # tables may have to be made anew from a long log
+STOP_S = 30.0
+LINES_SHOWN = 12
+
+
+def command(home: Home, port: int | None, *more: str) -> list[str]:
+    """The command line of the hub's own process; it names the home, and imports nothing from the caller's folder."""
+    flags = [] if port is None else ["--port", str(port)]
+    return [sys.executable, "-P", "-m", "mycelium_hub", "serve", "--home", str(home.path), *flags, *more]
+
+
+def become(arguments: Sequence[str]) -> None:
+    """Turn this process into the hub's own."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(arguments[0], list(arguments))  # noqa: S606 - no shell is wanted
+
+
+def start(home: Home, port: int | None) -> tuple[Running, bool]:
+    """The hub that runs on `home`, and whether this call started it. Returns once it answers."""
+    home.prepare()
+    found = _wait_for_other(home)
+    if found:
+        return found, False
+    words = home.logs / "start.log"
+    with words.open("wb") as file:
+        os.chmod(words, 0o600)
+        process = subprocess.Popen(
+            command(home, port, "--background"),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            cwd=home.path,
+        )
+
+    def settled() -> bool:
+        running = home.running()
+        return process.poll() is not None or (running is not None and running.pid == process.pid)
+
+    if not processes.wait_until(settled, READY_S):
+        process.terminate()
+        raise Refused(f"the hub did not answer within {READY_S:.0f} s and was stopped; see `mycelium logs`")
+    running = home.running()
+    if running is None:
+        raise Refused(_reason(words, process.poll()))
+    return running, True
+
+
+def _wait_for_other(home: Home) -> Running | None:
+    """A hub that is starting at this moment is waited for."""
+    if home.owner() is None:
+        return None
+    processes.wait_until(lambda: home.running() is not None or home.owner() is None, READY_S)
+    return home.running()
+
+
+def _reason(words: Path, status: int | None) -> str:
+    said = words.read_text(errors="replace").strip().splitlines()[-LINES_SHOWN:]
+    told = "\n".join(said).removeprefix("mycelium-hub: ")
+    return told or f"the hub ended with status {status}; see `mycelium logs`"
+
+
+def stop(home: Home) -> int | None:
+    """Stop the hub of `home` and see it gone. Its process id, or None when none ran."""
+    owner = home.owner()
+    if owner == 0:
+        processes.wait_until(lambda: home.owner() != 0, 1.0)
+        owner = home.owner()
+    if not owner:
+        _sweep(home)
+        return None
+    try:
+        os.kill(owner, signal.SIGTERM)
+    except PermissionError:
+        raise Refused(f"the hub on {home.path} is another user's, pid {owner}") from None
+    except ProcessLookupError:
+        pass
+    if not processes.wait_until(lambda: home.owner() != owner, STOP_S):
+        os.kill(owner, signal.SIGKILL)
+        processes.wait_until(lambda: home.owner() != owner, STOP_S)
+    _sweep(home)
+    return owner
+
+
+def _sweep(home: Home) -> None:
+    """Take away what a hub that was killed could not."""
+    if home.owner() is None and home.run.exists():
+        home.withdraw()
+        nats_server.end_leftover(home)
+
+
+def delete_data(home: Home) -> None:
+    """Delete what the hub of `home` keeps; settings stay. Refuses while a hub runs."""
+    if not home.run.exists():
+        return
+    with home.owned():
+        for name in DATA:
+            shutil.rmtree(home.path / name, ignore_errors=True)

@@ -1,0 +1,153 @@
+"""The folder of one hub: where everything in it lies, who may read it, and which process owns it.
+
+A hub owns its home while it holds the lock on `run/lock`. The lock goes with the process, however that ends; files
+that say something about a running hub are believed only while somebody holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mycelium_hub.errors import Refused
+
+DATA = ("nats", "tables", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
+DEFAULT = "~/.mycelium"
+
+
+def locate(given: str | None, environ: Mapping[str, str]) -> Home:
+    """The home that a flag or the environment names, else `~/.mycelium`."""
+    named = given or environ.get("MYCELIUM_HOME") or environ.get("MYCELIUM_DATA_DIR") or DEFAULT
+    return Home(Path(named).expanduser().absolute())
+
+
+@dataclass(frozen=True)
+class Running:
+    """What a running hub tells others, in `run/hub.json`."""
+
+    url: str
+    pid: int
+    version: str
+    started_at: str
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below one folder, and its lock."""
+
+    path: Path
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def tables(self) -> Path:
+        return self.path / "tables"
+
+    @property
+    def store(self) -> Path:
+        return self.path / "nats"
+
+    @property
+    def secrets(self) -> Path:
+        return self.path / "secrets"
+
+    @property
+    def hub_file(self) -> Path:
+        return self.run / "hub.json"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.run / "lock"
+
+    def prepare(self) -> None:
+        """Make the folders, for nobody else's eyes. Refuses a path that can't be such a folder."""
+        try:
+            for folder in (self.path, *(self.path / name for name in DATA)):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.chmod(0o700)
+        except OSError as error:
+            raise Refused(f"{error.filename or self.path} can't be the hub's home: {error.strerror}") from None
+
+    @contextlib.contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the lock. Refuses when another hub has it."""
+        descriptor = self._try_lock()
+        if descriptor is None:
+            raise Refused(f"a hub already runs on {self.path}: {self.describe_owner()}")
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _try_lock(self) -> int | None:
+        descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+    def owner(self) -> int | None:
+        """The process that holds the lock; None when nobody does."""
+        if not self.lock_file.exists():
+            return None
+        descriptor = self._try_lock()
+        if descriptor is not None:
+            os.close(descriptor)
+            return None
+        text = self.lock_file.read_text().strip()
+        return int(text) if text.isdigit() else 0  # 0: it took the lock a moment ago and has not signed yet
+
+    def running(self) -> Running | None:
+        """What the hub that owns this home says of itself; None when there is none, or it is not ready yet."""
+        owner = self.owner()
+        if owner is None:
+            return None
+        try:
+            found = Running(**json.loads(self.hub_file.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+        return found if found.pid == owner else None
+
+    def describe_owner(self) -> str:
+        """The owning process in words."""
+        running = self.running()
+        return f"pid {running.pid}, {running.url}" if running else f"pid {self.owner()}, not ready yet"
+
+    def announce(self, running: Running) -> None:
+        """Tell where the hub is."""
+        write_private(self.hub_file, json.dumps(asdict(running), indent=2) + "\n")
+
+    def withdraw(self) -> None:
+        """Stop telling where the hub is, also for a hub that could not do it itself."""
+        self.hub_file.unlink(missing_ok=True)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file whole or not at all, readable by its owner only."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,160 @@
+"""The program `mycelium-hub`, which `mycelium up`, `down`, `status` and `logs` run.
+
+Exit status: 0 done, 1 refused, 2 usage, 3 nothing there, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from mycelium_hub import __version__, daemon, logs, settings, status
+from mycelium_hub.errors import Refused
+from mycelium_hub.home import Home, locate
+
+F = TypeVar("F", bound=Callable[..., Any])
+NOT_RUNNING = 3
+INTERRUPTED = 130
+
+
+def run() -> None:
+    """Run the program; whatever goes wrong is one line and an exit status."""
+    try:
+        group(prog_name="mycelium-hub")
+    except Refused as refused:
+        print(f"mycelium-hub: {refused}", file=sys.stderr)
+        sys.exit(refused.status)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of `logs | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="%(version)s")
+def group() -> None:
+    """Run the hub of this machine."""
+
+
+def _home_option(function: F) -> F:
+    text = "The folder of everything this hub keeps.  [default: $MYCELIUM_HOME, else ~/.mycelium]"
+    return click.option("--home", "folder", metavar="DIR", help=text)(function)
+
+
+def _json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
+
+
+def _port_option(function: F) -> F:
+    text = "The port to answer on, 0 for any free one.  [default: runtime.backend_port, else 8000]"
+    return click.option("--port", type=click.IntRange(0, settings.LAST_PORT), metavar="N", help=text)(function)
+
+
+@group.command(epilog="Example: mycelium up --detach --port 0")
+@click.option("--detach", "-d", is_flag=True, help="Start it in the background, and return once it answers.")
+@_port_option
+@_home_option
+@_json_option
+def up(*, detach: bool, port: int | None, folder: str | None, as_json: bool) -> None:
+    """Start the hub: its NATS server and its services. Stays in the foreground until Ctrl-C, unless --detach."""
+    home = locate(folder, os.environ)
+    settings.load(home.path, os.environ, port)
+    if not detach:
+        daemon.become(daemon.command(home, port))
+    running, started = daemon.start(home, port)
+    if as_json:
+        print(json.dumps({"url": running.url, "pid": running.pid, "home": str(home.path), "started": started}))
+    elif started:
+        print(f"The hub answers at {running.url}")
+    else:
+        print(f"The hub is already running at {running.url} (pid {running.pid})")
+
+
+@group.command(hidden=True)
+@click.option("--background", is_flag=True)
+@_port_option
+@_home_option
+def serve(*, background: bool, port: int | None, folder: str | None) -> None:
+    """Be the hub; `up` runs this."""
+    from mycelium_hub.serve import serve as serve_hub
+
+    home = locate(folder, os.environ)
+    serve_hub(home, settings.load(home.path, os.environ, port), echo=not background)
+
+
+@group.command(epilog="Example: mycelium down")
+@click.option("--volumes", is_flag=True, help="Delete every room and message too; settings stay.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before deleting.")
+@_home_option
+@_json_option
+def down(*, volumes: bool, yes: bool, folder: str | None, as_json: bool) -> None:
+    """Stop the hub."""
+    home = locate(folder, os.environ)
+    if volumes and not yes:
+        _ask_to_delete(home)
+    stopped = daemon.stop(home)
+    if volumes:
+        daemon.delete_data(home)
+    if as_json:
+        print(json.dumps({"stopped": stopped is not None, "pid": stopped, "deleted": volumes}))
+        return
+    print(f"The hub is stopped (pid {stopped})" if stopped else f"No hub was running on {home.path}")
+    if volumes:
+        print(f"Its data in {home.path} is deleted")
+
+
+def _ask_to_delete(home: Home) -> None:
+    if not sys.stdin.isatty():
+        raise Refused("deleting every room and message needs --yes when nobody can be asked", status=2)
+    print(f"This deletes every room and message of the hub in {home.path}, for good.", file=sys.stderr)
+    if input("Type yes to go on: ").strip().lower() != "yes":
+        raise Refused("nothing was stopped or deleted")
+
+
+@group.command("status", epilog="Example: mycelium status --json")
+@_home_option
+@_json_option
+def show_status(*, folder: str | None, as_json: bool) -> None:
+    """Show the hub's processes, address and health. Exit status 3 when none is running."""
+    found = status.look(locate(folder, os.environ))
+    print(found.as_json() if as_json else found.as_text())
+    if not found.running:
+        sys.exit(NOT_RUNNING)
+
+
+@group.command("logs", epilog="Example: mycelium logs rooms --tail 20 --follow")
+@click.argument("service", required=False)
+@click.option(
+    "--tail", type=click.IntRange(min=0), default=100, show_default=True, metavar="N", help="Records to show."
+)
+@click.option("--follow", "-f", is_flag=True, help="Go on with new records as they come.")
+@_home_option
+@_json_option
+def show_logs(*, service: str | None, tail: int, follow: bool, folder: str | None, as_json: bool) -> None:
+    """Show the newest records of all services, or of one: hub, nats, rooms, gateway."""
+    home = locate(folder, os.environ)
+
+    def show(name: str, raw: str) -> None:
+        print(_record(name, raw) if as_json else logs.readable(name, raw).text, flush=follow)
+
+    coming = logs.follow(home, service) if follow else None
+    for name, raw in logs.last(home, service, tail):
+        show(name, raw)
+    for name, raw in coming or ():
+        show(name, raw)
+
+
+def _record(name: str, raw: str) -> str:
+    try:
+        record = json.loads(raw)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        shown = logs.readable(name, raw)
+        record = {"timestamp": shown.at, "event": raw}
+    return json.dumps({"service": name, **record}, ensure_ascii=False)

