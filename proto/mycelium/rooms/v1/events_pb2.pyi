@@ -111,6 +111,9 @@ class RoomChanged(_message.Message):
     PRIVATE_FIELD_NUMBER: _builtins.int
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     CHANGED_AT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CREATED_BY_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     title: _builtins.str
@@ -119,9 +122,17 @@ class RoomChanged(_message.Message):
     """Whether it is listed for its members only."""
     changed_by: _builtins.str
     """Handle of who changed it; empty when the caller gave none."""
+    name: _builtins.str
+    """The name, which never changes."""
+    created_by: _builtins.str
+    """Handle of the creator; empty when the caller gave none."""
     @_builtins.property
     def changed_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When the room was created."""
 
     def __init__(
         self,
@@ -131,10 +142,13 @@ class RoomChanged(_message.Message):
         private: _builtins.bool = ...,
         changed_by: _builtins.str = ...,
         changed_at: _timestamp_pb2.Timestamp | None = ...,
+        name: _builtins.str = ...,
+        created_by: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "private", b"private", "room_id", b"room_id", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "created_at", b"created_at", "created_by", b"created_by", "name", b"name", "private", b"private", "room_id", b"room_id", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -151,12 +165,15 @@ class UserSaved(_message.Message):
     TEAM_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
     handle: _builtins.str
     """The handle."""
     name: _builtins.str
     """Name to show; empty when none."""
     team: _builtins.str
     """Team; empty when none."""
+    created: _builtins.bool
+    """Whether this made the record, rather than changed it."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When the record was first made."""
@@ -173,10 +190,11 @@ class UserSaved(_message.Message):
         team: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        created: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "handle", b"handle", "name", b"name", "team", b"team", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "created_at", b"created_at", "handle", b"handle", "name", b"name", "team", b"team", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

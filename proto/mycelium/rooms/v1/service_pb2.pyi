@@ -208,23 +208,27 @@ class GetRoomResponse(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
+    NEXT_FIELD_NUMBER: _builtins.int
+    next: _builtins.str
+    """Cursor for ListMembers when there are more; empty at the end."""
     @_builtins.property
     def room(self) -> _views_pb2.Room:
         """The room."""
 
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Member]:
-        """Its members by handle."""
+        """Its members by handle, as many as one page of ListMembers holds."""
 
     def __init__(
         self,
         *,
         room: _views_pb2.Room | None = ...,
         members: _abc.Iterable[_views_pb2.Member] | None = ...,
+        next: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["room", b"room"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members", "room", b"room"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members", "next", b"next", "room", b"room"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -720,6 +724,7 @@ class ListMembersRequest(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
     TEAM_FIELD_NUMBER: _builtins.int
+    CURSOR_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     kind: _views_pb2.MemberKind.ValueType
@@ -728,6 +733,8 @@ class ListMembersRequest(_message.Message):
     """Only of this owner."""
     team: _builtins.str
     """Only of this team."""
+    cursor: _builtins.str
+    """Cursor of the page before; empty for the first."""
     def __init__(
         self,
         *,
@@ -735,10 +742,11 @@ class ListMembersRequest(_message.Message):
         kind: _views_pb2.MemberKind.ValueType = ...,
         owner: _builtins.str = ...,
         team: _builtins.str = ...,
+        cursor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "owner", b"owner", "room", b"room", "team", b"team"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cursor", b"cursor", "kind", b"kind", "owner", b"owner", "room", b"room", "team", b"team"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -746,11 +754,14 @@ Global___ListMembersRequest: _TypeAlias = ListMembersRequest  # noqa: Y015
 
 @_typing.final
 class ListMembersResponse(_message.Message):
-    """ListMembersResponse lists them by handle."""
+    """ListMembersResponse is a page of members by handle, of at most 512 KB."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MEMBERS_FIELD_NUMBER: _builtins.int
+    NEXT_FIELD_NUMBER: _builtins.int
+    next: _builtins.str
+    """Cursor of the next page; empty at the end."""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Member]:
         """The members."""
@@ -759,10 +770,11 @@ class ListMembersResponse(_message.Message):
         self,
         *,
         members: _abc.Iterable[_views_pb2.Member] | None = ...,
+        next: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members", "next", b"next"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -964,9 +976,9 @@ class ListMessagesRequest(_message.Message):
     limit: _builtins.int
     """How many at most, 1 to 500; zero means 50."""
     before: _builtins.str
-    """Only older than this: RFC 3339, or a cursor `timestamp~sequence`."""
+    """Only older than this: RFC 3339, a cursor `timestamp~sequence`, or an age (`90s 30m 2h 1d today`)."""
     since: _builtins.str
-    """Only from this on: RFC 3339, or a cursor."""
+    """Only from this on, in the same forms."""
     thread: _builtins.str
     """Only this thread, by full or short id; empty for the room's channel."""
     def __init__(
@@ -1104,41 +1116,95 @@ Global___TakeDeliveryRequest: _TypeAlias = TakeDeliveryRequest  # noqa: Y015
 
 @_typing.final
 class TakeDeliveryResponse(_message.Message):
-    """TakeDeliveryResponse is a delivery, or nothing."""
+    """TakeDeliveryResponse names a delivery, or nothing. It is made from the fact alone, so that a repeat of the call gets
+    the same; GetDelivery shows the message.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    REDELIVERED_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    message_id: _builtins.str
+    """Id of the message; empty when nothing waits."""
+    redelivered: _builtins.bool
+    """Whether it was given out before."""
+    attempt: _builtins.int
+    """How often it was given out, with this time."""
+    def __init__(
+        self,
+        *,
+        message_id: _builtins.str = ...,
+        redelivered: _builtins.bool = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "message_id", b"message_id", "redelivered", b"redelivered"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TakeDeliveryResponse: _TypeAlias = TakeDeliveryResponse  # noqa: Y015
+
+@_typing.final
+class GetDeliveryRequest(_message.Message):
+    """GetDeliveryRequest names a delivery of the caller's queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    room: _builtins.str
+    """Id or name of the room."""
+    message: _builtins.str
+    """The message, by full or short id."""
+    seat: _builtins.str
+    """The caller's seat; empty for the handle's own queue."""
+    def __init__(
+        self,
+        *,
+        room: _builtins.str = ...,
+        message: _builtins.str = ...,
+        seat: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "room", b"room", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDeliveryRequest: _TypeAlias = GetDeliveryRequest  # noqa: Y015
+
+@_typing.final
+class GetDeliveryResponse(_message.Message):
+    """GetDeliveryResponse shows it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_FIELD_NUMBER: _builtins.int
     EARLIER_FIELD_NUMBER: _builtins.int
-    REDELIVERED_FIELD_NUMBER: _builtins.int
-    ATTEMPT_FIELD_NUMBER: _builtins.int
-    redelivered: _builtins.bool
-    """Whether it was given out before."""
-    attempt: _builtins.int
-    """How often it was given out, with this time."""
     @_builtins.property
     def message(self) -> _views_pb2.Message:
-        """The message; absent when nothing waits."""
+        """The message."""
 
     @_builtins.property
     def earlier(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Message]:
-        """Up to 30 messages before it in its channel or thread since the receiver last spoke, oldest first."""
+        """Up to 30 messages (256 KB) before it in its channel or thread since the receiver last spoke there, oldest first."""
 
     def __init__(
         self,
         *,
         message: _views_pb2.Message | None = ...,
         earlier: _abc.Iterable[_views_pb2.Message] | None = ...,
-        redelivered: _builtins.bool = ...,
-        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "earlier", b"earlier", "message", b"message", "redelivered", b"redelivered"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["earlier", b"earlier", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___TakeDeliveryResponse: _TypeAlias = TakeDeliveryResponse  # noqa: Y015
+Global___GetDeliveryResponse: _TypeAlias = GetDeliveryResponse  # noqa: Y015
 
 @_typing.final
 class MarkDeliveryRequest(_message.Message):
@@ -1153,7 +1219,7 @@ class MarkDeliveryRequest(_message.Message):
     room: _builtins.str
     """Id or name of the room."""
     message: _builtins.str
-    """The message."""
+    """The message, by full or short id."""
     seat: _builtins.str
     """The caller's seat; empty for the handle's own queue."""
     state: _views_pb2.DeliveryState.ValueType
@@ -1211,7 +1277,7 @@ class ReadFeedRequest(_message.Message):
     until: _builtins.int
     """Only facts up to this sequence; zero means all there are."""
     limit: _builtins.int
-    """How many at most; zero means 500."""
+    """How many at most; zero means 500. A page ends at 512 KB."""
     @_builtins.property
     def rooms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids or names of the rooms."""
