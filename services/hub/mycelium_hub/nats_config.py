@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from mycelium_hub.home import Home, write_private
@@ -18,6 +19,14 @@ MONITOR = "monitor"
 MAX_PAYLOAD = 8 * 1024 * 1024
 LOG_BYTES = 10 * 1024 * 1024
 LOG_FILES = 3
+
+
+@dataclass(frozen=True)
+class User:
+    """A service as the server knows it, and the key-value buckets that it writes."""
+
+    name: str
+    buckets: tuple[str, ...] = ()
 
 
 def binary() -> Path:
@@ -37,7 +46,7 @@ def log_path(home: Home) -> Path:
     return home.logs / "nats.log"
 
 
-def passwords(home: Home, users: tuple[str, ...]) -> dict[str, str]:
+def passwords(home: Home, users: Iterable[str]) -> dict[str, str]:
     """The password of every user, made when it is first needed."""
     path = home.secrets / "nats.json"
     known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
@@ -48,29 +57,29 @@ def passwords(home: Home, users: tuple[str, ...]) -> dict[str, str]:
     return known
 
 
-def permissions(user: str) -> dict[str, object]:
-    """What one service may publish and hear."""
+def permissions(user: User) -> dict[str, object]:
+    """What one service may publish and hear. The stream of facts is read and appended to; nobody deletes it."""
     return {
         "publish": {
             "allow": [
-                f"svc.*.*.{user}",
-                f"evt.{user}.>",
-                f"timer.set.{user}.>",
-                "bell.>",
-                f"$KV.{user}_*.>",
+                f"svc.*.*.{user.name}",
+                f"evt.{user.name}.>",
+                f"timer.set.{user.name}.>",
+                *(f"$KV.{bucket}.>" for bucket in user.buckets),
                 "$JS.API.>",
                 "$JS.ACK.>",
                 "$JS.FC.>",
-            ]
+            ],
+            "deny": ["$JS.API.STREAM.DELETE.FACTS", "$JS.API.STREAM.PURGE.FACTS"],
         },
-        "subscribe": {"allow": [f"svc.{user}.>", "$SRV.>", f"_INBOX_{user}.>", "bell.>"]},
+        "subscribe": {"allow": [f"svc.{user.name}.>", f"_INBOX_{user.name}.>", "$SRV.>"]},
         "allow_responses": {"max": 1, "expires": "2m"},
     }
 
 
-def render(home: Home, port: int, users: tuple[str, ...], known: Mapping[str, str]) -> str:
+def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str]) -> str:
     """The configuration file. It is JSON, which the server reads as well as its own notation."""
-    app_users = [{"user": user, "password": known[user], "permissions": permissions(user)} for user in users]
+    app_users = [{"user": user.name, "password": known[user.name], "permissions": permissions(user)} for user in users]
     monitor = {
         "user": MONITOR,
         "password": known[MONITOR],

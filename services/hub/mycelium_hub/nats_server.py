@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mycelium_hub import address, nats_config, processes
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, write_private
+from mycelium_hub.nats_config import User
 from mycelium_hub.supervisor import Child, ChildCommand, StartFailed
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ TRIES = 3  # another program may take the port between the choice and the start
 LOOK_S = 0.01
 
 
-async def start(home: Home, users: tuple[str, ...]) -> tuple[Child, int]:
+async def start(home: Home, users: tuple[User, ...]) -> tuple[Child, int]:
     """Start the server on a port that it keeps while the hub lives. Refuses with the server's own words."""
     end_leftover(home)
-    known = nats_config.passwords(home, users)
+    known = nats_config.passwords(home, (user.name for user in users))
     command = [str(nats_config.binary()), "-c", str(nats_config.config_path(home))]
     reason = ""
     for _ in range(TRIES):

@@ -72,7 +72,7 @@ class Hub:
             await self._stop()
 
     async def _start(self) -> None:
-        self._nats, nats_port = await nats_server.start(self.home, NAMES)
+        self._nats, nats_port = await nats_server.start(self.home, tuple(part.user for part in PARTS))
         logs.write(self.home, NAMES, self.settings.log_level, echo=self._echo)
         LOGGER.info("starting, version %s, home %s", __version__, self.home.path)
         for part in PARTS:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mycelium_hub.home import Home
+from mycelium_hub.nats_config import User
 from mycelium_hub.settings import HubSettings
 
 if TYPE_CHECKING:  # loaded with the first service, so that what is refused is refused at once
@@ -28,10 +29,14 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Part:
-    """A service: its name, which is also its NATS user and its log, and how it starts."""
+    """A service: its NATS user, whose name is also that of its log, and how it starts."""
 
-    name: str
+    user: User
     start: Callable[[Surroundings], Coroutine[None, None, Stop]]
+
+    @property
+    def name(self) -> str:
+        return self.user.name
 
 
 async def _rooms(given: Surroundings) -> Stop:
@@ -51,5 +56,8 @@ async def _gateway(given: Surroundings) -> Stop:
     return gateway.stop
 
 
-PARTS = (Part("rooms", _rooms), Part("gateway", _gateway))
+PARTS = (
+    Part(User("rooms"), _rooms),
+    Part(User("gateway", buckets=("gateway_waits",)), _gateway),
+)
 NAMES = tuple(part.name for part in PARTS)
