@@ -1,0 +1,83 @@
+"""Who calls, under which key, and how a route asks a service in that caller's name.
+
+While sign-in is off the header `Mycelium-Handle` says who calls. A body may name the caller too; then both must be
+the same handle, so that no request is half one member's and half another's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from fastapi import Depends
+from google.protobuf.message import Message
+from starlette.requests import Request
+
+from mycelium_kernel import names
+from mycelium_kernel.bus import TIMEOUT_S, Reply
+from mycelium_kernel.clock import new_id
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Actor
+
+if TYPE_CHECKING:
+    from mycelium_gateway.gateway import Gateway
+
+R = TypeVar("R", bound=Message)
+TOKEN = re.compile(r"[\x20-\x7e]{1,200}")
+HANDLE_HEADER = "Mycelium-Handle"
+SESSION_HEADER = "Mycelium-Session"
+KEY_HEADER = "Idempotency-Key"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: the gateway that it came through, its caller and its key."""
+
+    gateway: Gateway
+    actor: Actor
+    key: str
+
+    async def ask(
+        self, request: Message, response: type[R], *, step: str = "", timeout_s: float = TIMEOUT_S
+    ) -> Reply[R]:
+        """Ask the service that `request` belongs to. A call that writes more than once names each further `step`."""
+        key = f"{self.key}.{step}" if step else self.key
+        return await self.gateway.bus.ask(request, response, actor=self.actor, key=key, timeout_s=timeout_s)
+
+    def by(self, handle: str | None) -> Call:
+        """The call, made by the handle that its body names (None: it names none)."""
+        if handle is None:
+            return self
+        named = names.handle(handle)
+        if self.actor.handle and named != self.actor.handle:
+            raise Refusal("handle.mismatch", f"the header says @{self.actor.handle}, the body @{named}")
+        session = self.actor.session or named
+        return replace(self, actor=Actor(named, session))
+
+    def named(self, handle: str | None, field: str = "handle") -> Call:
+        """Like `by`, for what only somebody can do."""
+        call = self.by(handle)
+        if not call.actor.handle:
+            raise Refusal("handle.missing", f"say who calls: header {HANDLE_HEADER}, or body.{field}")
+        return call
+
+
+async def read_call(request: Request) -> Call:
+    """The call that a request's headers describe."""
+    headers = request.headers
+    handle = headers.get(HANDLE_HEADER)
+    named = names.handle(handle) if handle and handle.strip() else ""
+    session = _token(headers.get(SESSION_HEADER), SESSION_HEADER)
+    key = _token(headers.get(KEY_HEADER), KEY_HEADER)
+    return Call(request.app.state.gateway, Actor(named, session or named), key or new_id())
+
+
+def _token(text: str | None, header: str) -> str:
+    written = (text or "").strip()
+    if written and not TOKEN.fullmatch(written):
+        raise Refusal("request.invalid", f"header {header} must be 1 to 200 printable ASCII characters")
+    return written
+
+
+Caller = Annotated[Call, Depends(read_call)]

@@ -1,0 +1,71 @@
+"""The web application: its routers, its layers, and what answers when something goes wrong. All of it is in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mycelium_gateway import openapi, problems, validation
+from mycelium_gateway.gateway import Gateway
+from mycelium_gateway.guard import GuardMiddleware
+from mycelium_gateway.limits import BodyLimitMiddleware
+from mycelium_gateway.origin import Names, OriginMiddleware
+from mycelium_gateway.routes import delivery, docs, hub, members, messages, rooms, stream, users
+from mycelium_kernel.errors import Internal, Refusal, Unavailable
+
+ROUTERS = (
+    rooms.router,
+    members.router,
+    users.router,
+    messages.router,
+    delivery.router,
+    stream.router,
+    hub.router,
+    docs.router,
+)
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
+    Refusal: problems.answer_refusal,
+    Unavailable: problems.answer_unavailable,
+    Internal: problems.answer_internal,
+    RequestValidationError: validation.answer_invalid,
+    HTTPException: problems.answer_http,
+}
+
+
+def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAPI:
+    """The application of one gateway. Without `gateway` it can only describe itself."""
+    app = FastAPI(
+        title="Mycelium",
+        version=version,
+        description=openapi.DESCRIPTION,
+        openapi_tags=openapi.TAGS,
+        generate_unique_id_function=operation_id,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+        exception_handlers=HANDLERS,
+        middleware=[
+            Middleware(GuardMiddleware),
+            Middleware(OriginMiddleware, names=names),
+            Middleware(BodyLimitMiddleware),
+        ],
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    app.state.gateway = gateway
+    openapi.attach(app)
+    return app
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of an operation in generated clients: that of its function."""
+    return route.name

@@ -1,0 +1,87 @@
+"""Asks the rooms service for deliveries, and the token by which a client names one.
+
+The token is opaque to clients: the message's id, and the seat's name when the queue is a seat's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mycelium.rooms.v1 import service_pb2
+from mycelium_gateway import shapes
+from mycelium_kernel import names
+from mycelium_kernel.bus import TIMEOUT_S
+from mycelium_kernel.errors import Refusal
+
+if TYPE_CHECKING:
+    from mycelium_gateway.actor import Call
+    from mycelium_gateway.waits import Wanted
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A delivery that was given to the caller, and the answer that says so."""
+
+    message_id: str
+    seat: str
+    body: shapes.Json
+
+
+def write_token(message_id: str, seat: str) -> str:
+    """The token of a delivery."""
+    return f"{message_id}#{seat}" if seat else message_id
+
+
+def read_token(token: str, seat: str) -> tuple[str, str]:
+    """Message and seat that a token names; `seat` is the one that the body names, if it names one."""
+    message_id, separator, named = token.strip().partition("#")
+    if not names.is_id(message_id) or bool(separator) != bool(named):
+        raise Refusal("request.invalid", "body.ack: not a token that await has answered with")
+    if seat and named != seat:
+        raise Refusal("request.invalid", f"body.ack: the token is not of seat {seat!r}")
+    return message_id, named
+
+
+async def take_first(call: Call, wanted: Wanted) -> Taken | None:
+    """The first ask of a call, which acknowledges what the session has received before.
+
+    A repeat of a call that got its delivery later, by `take_next`, stands under the same key with that other request:
+    then that one is what is repeated.
+    """
+    try:
+        return await _take(call, wanted, new_call=True, timeout_s=TIMEOUT_S)
+    except Refusal as refusal:
+        if refusal.slug != "key.reused":
+            raise
+    return await _take(call, wanted, new_call=False, timeout_s=TIMEOUT_S)
+
+
+async def take_next(call: Call, wanted: Wanted, timeout_s: float) -> Taken | None:
+    """A later ask of the same call."""
+    return await _take(call, wanted, new_call=False, timeout_s=timeout_s)
+
+
+async def _take(call: Call, wanted: Wanted, *, new_call: bool, timeout_s: float) -> Taken | None:
+    request = service_pb2.TakeDeliveryRequest(
+        room=wanted.room,
+        thread=wanted.thread,
+        seat=wanted.seat,
+        acknowledge=wanted.acknowledge if new_call else "",
+        new_call=new_call,
+    )
+    reply = await call.ask(request, service_pb2.TakeDeliveryResponse, timeout_s=timeout_s)
+    taken = reply.message
+    if not taken.message_id:
+        return None
+    shown = service_pb2.GetDeliveryRequest(room=wanted.room, message=taken.message_id, seat=wanted.seat)
+    delivery = (await call.ask(shown, service_pb2.GetDeliveryResponse)).message
+    body = {
+        "message": shapes.message(delivery.message),
+        "earlier": [shapes.message(item) for item in delivery.earlier],
+        "redelivered": taken.redelivered,
+        "reason": "mention",
+        "ack": write_token(taken.message_id, wanted.seat),
+        "attempt": taken.attempt,
+    }
+    return Taken(taken.message_id, wanted.seat, body)

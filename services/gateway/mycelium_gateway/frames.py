@@ -1,0 +1,102 @@
+"""Facts as server-sent events: which facts watchers see, under which name, in which shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+from mycelium.rooms.v1 import events_pb2
+from mycelium_gateway import shapes
+from mycelium_kernel import events
+
+CONNECTED = b": connected\n\n"
+PING = b": ping\n\n"
+ROOM_DELETED = events.type_name(events_pb2.RoomDeleted)
+
+
+@dataclass(frozen=True)
+class LiveEvent:
+    """How watchers see one kind of fact: the names it may have, which one it has, and its data."""
+
+    names: tuple[str, ...]
+    name: Callable[[Any], str]
+    shape: Callable[[Any, int, str], shapes.Json]
+
+
+def _settings(fact: events_pb2.RoomChanged, _sequence: int, room: str) -> shapes.Json:
+    return {
+        "room": room,
+        "id": fact.room_id,
+        "name": room,
+        "title": fact.title,
+        "private": fact.private,
+        "created_by": fact.created_by,
+        "created_at": shapes.moment(fact.created_at),
+    }
+
+
+def _member(fact: events_pb2.MemberSaved, _sequence: int, room: str) -> shapes.Json:
+    return {"room": room, **shapes.member_record(fact.member)}
+
+
+LIVE_EVENTS: dict[type[Message], LiveEvent] = {
+    events_pb2.MessagePosted: LiveEvent(("message",), lambda _fact: "message", shapes.posted),
+    events_pb2.MessageAmended: LiveEvent(
+        ("message_amended",), lambda _fact: "message_amended", lambda fact, _sequence, room: shapes.amended(fact, room)
+    ),
+    events_pb2.RoomChanged: LiveEvent(("room_changed",), lambda _fact: "room_changed", _settings),
+    events_pb2.RoomDeleted: LiveEvent(
+        ("room_deleted",), lambda _fact: "room_deleted", lambda _fact, _sequence, room: {"room": room}
+    ),
+    events_pb2.MemberSaved: LiveEvent(
+        ("member_joined", "member_changed"),
+        lambda fact: "member_joined" if fact.joined else "member_changed",
+        _member,
+    ),
+    events_pb2.MemberRemoved: LiveEvent(
+        ("member_left",),
+        lambda _fact: "member_left",
+        lambda fact, _sequence, room: {"room": room, "handle": fact.handle},
+    ),
+}
+# Facts that are nobody's business but their queue's, or of no one room.
+UNSEEN: tuple[type[Message], ...] = (
+    events_pb2.RoomCreated,
+    events_pb2.UserSaved,
+    events_pb2.DeliveryOffered,
+    events_pb2.DeliveryMarked,
+)
+_BY_TYPE = {events.type_name(kind): live for kind, live in LIVE_EVENTS.items()}
+
+
+def is_shown(type_name: str) -> bool:
+    """Whether watchers see facts of this type."""
+    return type_name in _BY_TYPE
+
+
+def identifier(epoch: str, sequence: int) -> str:
+    """The id of the live event of a fact."""
+    return f"{epoch}-{sequence}"
+
+
+def read_identifier(text: str, epoch: str) -> int | None:
+    """The sequence that an id of this log names; None for an id of another log, or none at all."""
+    before, separator, digits = text.strip().rpartition("-")
+    if not separator or before != epoch or not digits.isascii() or not digits.isdigit() or len(digits) > 19:
+        return None
+    return int(digits)
+
+
+def frame(epoch: str, sequence: int, event: Message, room: str) -> bytes:
+    """The live event of a fact, ready to be sent. `event` must be of a type that is shown."""
+    live = _BY_TYPE[event.DESCRIPTOR.full_name]
+    head = f"id: {epoch}-{sequence}\nevent: {live.name(event)}\ndata: ".encode()
+    return head + shapes.encode(live.shape(event, sequence, room)) + b"\n\n"
+
+
+def reset(reason: str) -> bytes:
+    """Tells a watcher that what it missed can't be told; it carries no id."""
+    return b"event: reset\ndata: " + shapes.encode({"reason": reason}) + b"\n\n"

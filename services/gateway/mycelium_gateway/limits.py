@@ -1,0 +1,47 @@
+"""Stops bodies that are too large while they arrive, so that none is ever held whole."""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mycelium_gateway import problems
+
+BODY_BYTES = 1024 * 1024
+DETAIL = f"the body is larger than {BODY_BYTES} bytes"
+
+
+class BodyLimitMiddleware:
+    """Answers 413 to a body over `BODY_BYTES`: by its announced length at once, else when it has grown over it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on with a counting `receive`, or answer with a problem."""
+        if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
+            await self._app(scope, receive, send)
+            return
+        length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+        if length.isdigit() and int(length) <= BODY_BYTES:
+            await self._app(scope, receive, send)  # the server holds the client to the length that it announced
+        elif length:
+            document = problems.document("content.too_large", DETAIL)
+            await problems.response(document, {"Connection": "close"})(scope, receive, send)
+        else:
+            await self._app(scope, counted(receive), send)
+
+
+def counted(receive: Receive) -> Receive:
+    """A `receive` that raises as soon as more than `BODY_BYTES` have come."""
+    total = 0
+
+    async def counting() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > BODY_BYTES:
+            raise HTTPException(413, DETAIL)
+        return message
+
+    return counting

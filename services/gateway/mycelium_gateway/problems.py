@@ -1,0 +1,214 @@
+"""Every way in which a request can fail: one table of slugs, and the RFC 9457 documents made from it.
+
+A slug is public interface: it never changes its meaning. Services name slugs in refusals; only this table says which
+HTTP status each has. `reference.py` prints the table for the docs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mycelium_kernel.clock import new_id
+from mycelium_kernel.errors import Internal, Refusal, Unavailable
+
+LOGGER = logging.getLogger(__name__)
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = "1"
+RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
+# What any route may answer, whatever it does.
+EVERYWHERE = ("request.invalid", "host.refused", "origin.refused", "unavailable", "deadline.passed", "internal")
+
+
+@dataclass(frozen=True)
+class Slug:
+    """One reason: its HTTP status, a sentence for people, and what the caller should do."""
+
+    status: int
+    title: str
+    remedy: str
+
+
+SLUGS: dict[str, Slug] = {
+    "request.invalid": Slug(
+        422, "The request is not valid", "Change what `detail` and `errors` name and send it again."
+    ),
+    "name.invalid": Slug(422, "The room name is not allowed", "Choose a name that follows the rules for room names."),
+    "handle.invalid": Slug(
+        422, "The handle is not allowed", "Use 1 to 64 of a-z 0-9 . _ -, beginning with a letter or digit."
+    ),
+    "handle.missing": Slug(
+        422, "No handle was given", "Say who calls: header `Mycelium-Handle`, or the handle in the body."
+    ),
+    "mention.unknown": Slug(
+        422, "A mentioned handle is unknown", "Correct it (see `near`), or send `allow_unknown` to post it anyway."
+    ),
+    "content.invalid": Slug(422, "The text can't be stored", "Remove what `detail` names from the text."),
+    "content.empty": Slug(422, "The text is empty", "Send a text that is more than blanks."),
+    "key.reused": Slug(422, "The idempotency key was used for another request", "Use a new key for a new request."),
+    "content.too_large": Slug(413, "The text is too large", "Send less: `detail` says how much is allowed."),
+    "auth.required": Slug(401, "Sign in first", "Send a token: `Authorization: Bearer ...`."),
+    "auth.refused": Slug(403, "Not allowed for this caller", "Ask somebody who may, or sign in as somebody else."),
+    "handle.unregistered": Slug(
+        403, "The handle is not a registered agent or user", "Register it first; `next` holds the command."
+    ),
+    "handle.mismatch": Slug(
+        403, "Two handles in one request", "Name one caller: header and body must name the same handle."
+    ),
+    "message.not_yours": Slug(403, "The message belongs to somebody else", "Only its sender can change a message."),
+    "host.refused": Slug(
+        403,
+        "The hub does not answer to this name",
+        "Call it by its own address, or add the name to the setting `gateway.allowed_hosts`.",
+    ),
+    "origin.refused": Slug(
+        403, "Pages of another origin may not call the hub", "Open the page from the hub itself; CORS is closed."
+    ),
+    "room.not_found": Slug(404, "Room not found", "List the rooms, or create it first."),
+    "member.not_found": Slug(404, "Member not found", "List the room's members, or add it first."),
+    "user.not_found": Slug(404, "User not found", "List the users, or create it first."),
+    "message.not_found": Slug(404, "Message not found", "Take an id from the room's messages."),
+    "thread.not_found": Slug(404, "Thread not found", "Take an id from the room's messages."),
+    "delivery.not_found": Slug(
+        404, "Delivery not found", "Take the `ack` of an answer of await, with the same handle and seat."
+    ),
+    "route.not_found": Slug(404, "No such address", "See /docs for what there is."),
+    "method.not_allowed": Slug(
+        405, "This address does not take that method", "Use one of the methods in header `Allow`."
+    ),
+    "room.name_taken": Slug(409, "The room name is taken", "Use that room, or choose another name."),
+    "handle.taken": Slug(409, "The handle is taken", "Choose another handle, or change the existing record."),
+    "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
+    "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),
+    "rate.limited": Slug(429, "Too many requests", "Wait for `Retry-After` seconds."),
+    "unavailable": Slug(
+        503, "A part of the hub does not answer", "Retry after `Retry-After` seconds with the same key."
+    ),
+    "store.full": Slug(503, "The hub's disk is full", "Free space on the hub's disk, then retry."),
+    "deadline.passed": Slug(503, "It was not done in time", "Nothing was done; retry with the same key."),
+    "internal": Slug(500, "A fault in the hub", "Report it with the `key`: the hub's log holds the details under it."),
+}
+
+
+def document(slug: str, detail: str, next_command: str = "", **extras: Any) -> dict[str, Any]:
+    """The problem document of one failure."""
+    entry = SLUGS[slug]
+    body: dict[str, Any] = {
+        "type": f"about:blank#{slug}",
+        "title": entry.title,
+        "status": entry.status,
+        "detail": detail,
+        "slug": slug,
+    }
+    if next_command:
+        body["next"] = next_command
+    body.update((name, value) for name, value in extras.items() if name == "key" or name not in RESERVED)
+    return body
+
+
+def response(body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """A problem document as an answer."""
+    all_headers = dict(headers or {})
+    if body["status"] in {429, 503}:
+        all_headers.setdefault("Retry-After", RETRY_AFTER_S)
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(content, int(body["status"]), all_headers, MEDIA_TYPE)
+
+
+def of_refusal(refusal: Refusal) -> dict[str, Any]:
+    """The document of a refusal. A slug that is not in the table is a fault of ours, and told as one."""
+    if refusal.slug not in SLUGS:
+        return of_fault(refusal, f"a refusal with the unlisted slug {refusal.slug!r}")
+    return document(refusal.slug, refusal.detail, refusal.next, **refusal.extras)
+
+
+def of_unavailable(error: Unavailable) -> dict[str, Any]:
+    """The document for a part that did not answer in time."""
+    slug = error.slug if error.slug in SLUGS else "unavailable"
+    return document(slug, str(error) or SLUGS[slug].title)
+
+
+def of_internal(error: Internal) -> dict[str, Any]:
+    """The document for a bug in a service, which has logged it under the key."""
+    return document("internal", "the hub has logged the fault under this key", key=error.key)
+
+
+def of_fault(error: BaseException, where: str) -> dict[str, Any]:
+    """The document for a bug of the gateway, logged here, once; the caller learns the key and nothing else."""
+    key = new_id()
+    LOGGER.error("unexpected fault %s in %s", key, where, exc_info=error)
+    return document("internal", "the hub has logged the fault under this key", key=key)
+
+
+async def answer_refusal(_request: Request, error: Exception) -> Response:
+    """Exception handler for refusals."""
+    assert isinstance(error, Refusal)
+    return response(of_refusal(error))
+
+
+async def answer_unavailable(_request: Request, error: Exception) -> Response:
+    """Exception handler for parts that did not answer."""
+    assert isinstance(error, Unavailable)
+    return response(of_unavailable(error))
+
+
+async def answer_internal(_request: Request, error: Exception) -> Response:
+    """Exception handler for bugs that a service has logged."""
+    assert isinstance(error, Internal)
+    return response(of_internal(error))
+
+
+async def answer_http(request: Request, error: Exception) -> Response:
+    """Exception handler for what the web framework refuses itself."""
+    assert isinstance(error, HTTPException)
+    where = f"{request.method} {request.url.path}"
+    if error.status_code == 404:
+        return response(document("route.not_found", f"there is nothing at {request.url.path}"))
+    if error.status_code == 405:
+        allowed = methods(request)
+        detail = f"{request.url.path} takes {', '.join(allowed)}, not {request.method}"
+        return response(document("method.not_allowed", detail), {"Allow": ", ".join(allowed)})
+    if error.status_code == 413:
+        return response(document("content.too_large", str(error.detail)), {"Connection": "close"})
+    if error.status_code == 400:
+        return response(document("request.invalid", f"the body is not JSON: {_cause(error)}"))
+    return response(of_fault(error, where))
+
+
+def _cause(error: HTTPException) -> str:
+    cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError):
+        return f"it is not UTF-8 at byte {cause.start}"
+    if isinstance(cause, RecursionError):
+        return "it is nested too deeply"
+    return "it can't be read"
+
+
+def methods(request: Request) -> list[str]:
+    """The methods that some route takes at the request's path."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        matches = getattr(route, "path_regex", None)
+        if matches is not None and matches.match(request.scope["path"]):
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
+
+
+def responses(*slugs: str) -> dict[int | str, dict[str, Any]]:
+    """What a route declares for the OpenAPI document: the slugs that it may answer, by status."""
+    declared: dict[int | str, dict[str, Any]] = {}
+    for slug in sorted({*slugs, *EVERYWHERE}):
+        entry = SLUGS[slug]
+        there = declared.setdefault(
+            entry.status,
+            {"description": "", "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}},
+        )
+        there["description"] += f"{', ' if there['description'] else ''}`{slug}`"
+    return declared

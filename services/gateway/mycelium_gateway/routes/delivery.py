@@ -1,0 +1,134 @@
+"""Taking part: wait for a mention, say what became of it, respond."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_gateway import problems, shapes
+from mycelium_gateway.actor import Call, Caller
+from mycelium_gateway.answers import JSON, answer, done
+from mycelium_gateway.connection import until_disconnect
+from mycelium_gateway.delivery import Taken, read_token
+from mycelium_gateway.routes.messages import POSTING
+from mycelium_gateway.schemas import delivery as schemas
+from mycelium_gateway.schemas.messages import Message
+from mycelium_gateway.waits import Wanted
+from mycelium_kernel import names
+
+router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"])
+TAKING = ("room.not_found", "handle.invalid", "handle.missing", "handle.mismatch", "handle.unregistered")
+OUTCOMES = {
+    "received": views_pb2.DELIVERY_STATE_DELIVERED,
+    "acknowledged": views_pb2.DELIVERY_STATE_ACKNOWLEDGED,
+    "parked": views_pb2.DELIVERY_STATE_PARKED,
+}
+
+
+@router.post(
+    "/await",
+    response_model=schemas.Delivery,
+    summary="Wait for the next mention",
+    description=(
+        "Answers as soon as there is a delivery for the caller's queue, oldest first; 204 when none came in "
+        "`timeout_s`. A new call of the same session acknowledges what the session has received."
+    ),
+    responses={
+        204: {"description": "Nothing came in time."},
+        **problems.responses(*TAKING, "thread.not_found", "delivery.not_found", "id.ambiguous", "key.reused"),
+    },
+)
+async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Response:
+    acknowledge, seat = "", names.seat(body.seat)
+    if body.ack:
+        acknowledge, seat = read_token(body.ack, seat)
+    wanted = Wanted(room, seat, body.task, acknowledge, body.timeout_s)
+    return WaitAnswer(call.named(body.handle), wanted, confirm=body.confirm)
+
+
+class WaitAnswer(Response):
+    """The answer that may take an hour. A client that leaves before it has been written has received nothing."""
+
+    def __init__(self, call: Call, wanted: Wanted, *, confirm: bool) -> None:
+        super().__init__()
+        self._call = call
+        self._wanted = wanted
+        self._confirm = confirm
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait, answer, and remember that the answer was received."""
+        waits = self._call.gateway.waits
+        left = asyncio.create_task(until_disconnect(receive), name="wait-left")
+        waiting = asyncio.create_task(waits.next(self._call, self._wanted), name="wait")
+        try:
+            await asyncio.wait({left, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if left.done():
+                return
+            taken = waiting.result()
+            if taken is None:
+                await done()(scope, receive, send)
+            elif await _write(taken, left, send) and not self._confirm:
+                waits.received(self._call, self._wanted.room, taken)
+        finally:
+            left.cancel()
+            waiting.cancel()
+            await asyncio.gather(left, waiting, return_exceptions=True)
+
+
+async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
+    """Write the answer; returns whether the client was there to take all of it."""
+    body = shapes.encode(taken.body)
+    headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
+    await asyncio.sleep(0)  # a disconnection that the loop knows of is seen now
+    if left.done():
+        return False
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})  # returns when the client keeps up
+    await asyncio.sleep(0)
+    if left.done():
+        return False
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return True
+
+
+@router.post(
+    "/ack",
+    status_code=204,
+    summary="Say what became of a delivery",
+    responses=problems.responses(*TAKING, "delivery.not_found", "conflict", "key.reused"),
+)
+async def acknowledge(room: str, body: schemas.Acknowledgement, call: Caller) -> Response:
+    caller = call.named(body.handle)
+    message, seat = read_token(body.ack, names.seat(body.seat))
+    await call.gateway.waits.settled(caller.actor)
+    request = service_pb2.MarkDeliveryRequest(room=room, message=message, seat=seat, state=OUTCOMES[body.outcome])
+    reply = await caller.ask(request, service_pb2.MarkDeliveryResponse)
+    return done(reply.sequence)
+
+
+@router.post(
+    "/respond",
+    status_code=201,
+    response_model=Message,
+    summary="Post a reply",
+    description="Only a registered agent or user can. Thread and `reply_to` come from what the session got last.",
+    responses=problems.responses(*POSTING, "handle.unregistered"),
+)
+async def respond(room: str, body: schemas.Response, call: Caller) -> Response:
+    caller = call.named(body.handle)
+    await call.gateway.waits.settled(caller.actor)
+    request = service_pb2.PostMessageRequest(
+        room=room,
+        content=body.content,
+        thread=body.task,
+        reply_to=body.reply_to,
+        allow_unknown=body.allow_unknown,
+        respond=True,
+    )
+    reply = await caller.ask(request, service_pb2.PostMessageResponse)
+    return answer(shapes.message(reply.message.message), 201, sequence=reply.sequence)

@@ -1,0 +1,82 @@
+"""The hub itself: health, metrics, who the caller is."""
+
+from __future__ import annotations
+
+import asyncio
+
+import prometheus_client
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_gateway import problems, shapes
+from mycelium_gateway.actor import Caller
+from mycelium_gateway.answers import answer
+from mycelium_gateway.gateway import Gateway
+from mycelium_gateway.schemas import hub as schemas
+
+router = APIRouter(tags=["hub"])
+ASK_S = 1.2  # what each service has to answer in; they are asked together
+
+
+@router.get("/healthz", response_class=PlainTextResponse, summary="Whether the gateway answers")
+async def healthz() -> Response:
+    return PlainTextResponse("ok")
+
+
+@router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics of this process")
+async def metrics() -> Response:
+    return Response(prometheus_client.generate_latest(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+
+@router.get("/health", response_model=schemas.Health, summary="How the hub and its services are")
+async def health(request: Request) -> Response:
+    gateway: Gateway = request.app.state.gateway
+    client = gateway.connection.client
+    said = dict(zip(gateway.settings.services, await _ask_all(gateway), strict=True))
+    warnings = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
+    if not client.is_connected:
+        warnings.insert(0, "the gateway has no connection to NATS")
+    server = client.connected_server_version if client.is_connected else None
+    body = {
+        "status": "degraded" if warnings else "ok",
+        "version": gateway.version,
+        "services": said,
+        "auth": {"enabled": False},
+        "nats": {
+            "connected": client.is_connected,
+            "version": f"{server.major}.{server.minor}.{server.patch}" if server else "",
+        },
+        "warnings": warnings,
+    }
+    return answer(body)
+
+
+async def _ask_all(gateway: Gateway) -> list[shapes.Json]:
+    answers = await asyncio.gather(*(gateway.bus.health(service, ASK_S) for service in gateway.settings.services))
+    return [{"status": str(said.get("status", "down")), "detail": str(said.get("detail", ""))} for said in answers]
+
+
+@router.get(
+    "/api/whoami",
+    response_model=schemas.WhoAmI,
+    summary="Who the hub takes the caller for",
+    responses=problems.responses("handle.invalid"),
+)
+async def whoami(call: Caller) -> Response:
+    handle, kind, name = call.actor.handle, views_pb2.MEMBER_KIND_UNSPECIFIED, ""
+    if handle:
+        request = service_pb2.DescribeHandleRequest(handle=handle)
+        described = (await call.ask(request, service_pb2.DescribeHandleResponse)).message
+        kind, name = described.kind, described.name
+    registered = kind != views_pb2.MEMBER_KIND_UNSPECIFIED
+    return answer(
+        {
+            "handle": handle,
+            "registered": registered,
+            "kind": shapes.MEMBER_KINDS[kind] if registered else None,
+            "name": name,
+            "auth": {"enabled": False},
+        }
+    )

@@ -1,0 +1,100 @@
+"""Members of a room: add, list, show, change, remove."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_gateway import problems, shapes
+from mycelium_gateway.actor import Caller
+from mycelium_gateway.answers import answer, done
+from mycelium_gateway.schemas import members as schemas
+
+router = APIRouter(prefix="/api/rooms/{room}/members", tags=["members"])
+KINDS = {
+    None: views_pb2.MEMBER_KIND_UNSPECIFIED,
+    "agent": views_pb2.MEMBER_KIND_AGENT,
+    "user": views_pb2.MEMBER_KIND_USER,
+    "engine": views_pb2.MEMBER_KIND_ENGINE,
+}
+
+
+@router.get(
+    "", response_model=schemas.MemberPage, summary="List members", responses=problems.responses("room.not_found")
+)
+async def list_members(room: str, wanted: Annotated[schemas.MemberFilter, Query()], call: Caller) -> Response:
+    request = service_pb2.ListMembersRequest(room=room, kind=KINDS[wanted.kind], owner=wanted.owner, team=wanted.team)
+    reply = await call.ask(request, service_pb2.ListMembersResponse)
+    return answer(shapes.page([shapes.member(member) for member in reply.message.members]))
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=schemas.Member,
+    summary="Add a member, or change one that is there",
+    responses={
+        200: {"model": schemas.Member, "description": "It was there; the given fields were changed."},
+        **problems.responses("room.not_found", "handle.invalid", "handle.taken", "user.not_found", "key.reused"),
+    },
+)
+async def add_member(room: str, body: schemas.NewMember, call: Caller) -> Response:
+    reply = await call.ask(_save(room, body.handle, body), service_pb2.SaveMemberResponse)
+    status = 201 if reply.message.joined else 200
+    return answer(shapes.member(reply.message.member), status, sequence=reply.sequence)
+
+
+@router.get(
+    "/{handle}",
+    response_model=schemas.Member,
+    summary="Show a member",
+    responses=problems.responses("room.not_found", "member.not_found"),
+)
+async def get_member(room: str, handle: str, call: Caller) -> Response:
+    request = service_pb2.GetMemberRequest(room=room, handle=handle)
+    reply = await call.ask(request, service_pb2.GetMemberResponse)
+    return answer(shapes.member(reply.message.member))
+
+
+@router.patch(
+    "/{handle}",
+    response_model=schemas.Member,
+    summary="Change a member's record",
+    responses=problems.responses("room.not_found", "member.not_found", "conflict", "key.reused"),
+)
+async def change_member(room: str, handle: str, body: schemas.MemberChange, call: Caller) -> Response:
+    request = _save(room, handle, body)
+    request.change_only = True
+    reply = await call.ask(request, service_pb2.SaveMemberResponse)
+    return answer(shapes.member(reply.message.member), sequence=reply.sequence)
+
+
+@router.delete(
+    "/{handle}",
+    status_code=204,
+    summary="Remove a member",
+    responses=problems.responses("room.not_found", "member.not_found", "conflict", "key.reused"),
+)
+async def remove_member(room: str, handle: str, call: Caller) -> Response:
+    request = service_pb2.RemoveMemberRequest(room=room, handle=handle)
+    reply = await call.ask(request, service_pb2.RemoveMemberResponse)
+    return done(reply.sequence)
+
+
+def _save(room: str, handle: str, body: schemas.NewMember | schemas.MemberChange) -> service_pb2.SaveMemberRequest:
+    return service_pb2.SaveMemberRequest(
+        room=room,
+        handle=handle,
+        kind=KINDS[body.kind],
+        description=body.description,
+        cwd=body.cwd,
+        adapter=body.adapter,
+        owner=body.owner,
+        team=body.team,
+        allow_from=body.allow_from or [],
+        set_allow_from=body.allow_from is not None,
+        notes=body.notes,
+    )

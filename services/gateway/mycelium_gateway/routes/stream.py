@@ -1,0 +1,65 @@
+"""Live streams: one room, or several over one connection."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+
+from mycelium.rooms.v1 import service_pb2
+from mycelium_gateway import problems
+from mycelium_gateway.actor import Call, Caller
+from mycelium_gateway.stream import LiveStream
+from mycelium_kernel.errors import Refusal
+
+router = APIRouter(prefix="/api", tags=["live"])
+ROOMS = 100  # over one connection
+TEXT = (
+    "Server-sent events: `message`, `message_amended`, `room_changed`, `room_deleted`, `member_joined`, "
+    "`member_changed`, `member_left`, each with an id; `reset` without one when the last id is of another log. "
+    "Resume with `Last-Event-ID`. contracts/asyncapi.yaml describes each event."
+)
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events, until the client leaves.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+LastId = Annotated[str, Header(alias="Last-Event-ID", description="The id of the last event that was received.")]
+LastIdQuery = Annotated[str, Query(description="The same, for clients that can't set headers.")]
+
+
+@router.get(
+    "/rooms/{room}/stream",
+    summary="Watch a room",
+    description=TEXT,
+    response_class=Response,
+    responses={**STREAMED, **problems.responses("room.not_found")},
+)
+async def watch_room(room: str, call: Caller, last_id: LastId = "", last_event_id: LastIdQuery = "") -> Response:
+    return LiveStream(call, await _find(call, [room]), last_id or last_event_id)
+
+
+@router.get(
+    "/stream",
+    summary="Watch several rooms",
+    description=TEXT,
+    response_class=Response,
+    responses={**STREAMED, **problems.responses("room.not_found")},
+)
+async def watch_rooms(
+    call: Caller, room: Annotated[list[str], Query()], last_id: LastId = "", last_event_id: LastIdQuery = ""
+) -> Response:
+    if len(room) > ROOMS:
+        raise Refusal("request.invalid", f"query.room: at most {ROOMS} rooms over one stream")
+    return LiveStream(call, await _find(call, room), last_id or last_event_id)
+
+
+async def _find(call: Call, rooms: list[str]) -> dict[str, str]:
+    """The rooms' names by their ids."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(rooms):
+        reply = await call.ask(service_pb2.GetRoomRequest(room=name), service_pb2.GetRoomResponse)
+        found[reply.message.room.id] = reply.message.room.name
+    return found

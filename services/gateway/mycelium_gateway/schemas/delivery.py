@@ -1,0 +1,67 @@
+"""Waiting, acknowledging, responding as HTTP has them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mycelium_gateway.schemas.messages import MESSAGE, Message
+from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+
+HANDLE = Field(None, description="Who calls; must agree with `Mycelium-Handle`.", examples=["engineer"])
+SEAT = Field("", description="Seat of the caller, without `#`; each seat has a queue of its own.")
+TASK = Field("", description="Only this thread, by full or short id.")
+DELIVERY = {
+    "message": MESSAGE,
+    "earlier": [],
+    "redelivered": False,
+    "reason": "mention",
+    "ack": MESSAGE["id"],
+    "attempt": 1,
+}
+
+
+class Await(Body):
+    """What to wait for."""
+
+    handle: str | None = HANDLE
+    timeout_s: float = Field(300.0, ge=0, le=3600, description="How long to wait at most, in seconds.")
+    task: str = TASK
+    seat: str = SEAT
+    ack: str = Field("", description="Token of a delivery that is acknowledged first.")
+    confirm: bool = Field(False, description="The delivery counts as received only when `ack` says so.")
+
+
+class Acknowledgement(Body):
+    """What became of a delivery."""
+
+    handle: str | None = HANDLE
+    ack: str = Field(description="The token that await has answered with.", examples=[MESSAGE["id"]])
+    outcome: Literal["received", "acknowledged", "parked"] = Field(examples=["acknowledged"])
+    seat: str = SEAT
+
+
+class Response(Body):
+    """A reply. Without `task` it goes to the thread of the session's last delivered, unanswered message."""
+
+    handle: str | None = HANDLE
+    content: str = Field(description="Markdown, at most 256 KiB in UTF-8.", examples=["moving toward 30 %"])
+    task: str = Field("", description="Id of the thread, full or short.")
+    reply_to: str = Field("", description="Id of the message that it answers, full or short.")
+    allow_unknown: bool = Field(False, description="Post it although it mentions unknown handles.")
+
+
+class Delivery(Shape):
+    """A message for the caller."""
+
+    model_config = shown_as(DELIVERY)
+
+    message: Message
+    earlier: list[Message] = Field(
+        description="Up to 30 messages before it since the receiver last spoke, oldest first."
+    )
+    redelivered: bool = Field(description="Whether it was given out before.")
+    reason: Literal["mention", "turn", "assigned", "lease"]
+    ack: str = Field(description="Names this delivery in `ack`.")
+    attempt: int = Field(description="How often it was given out, with this time.")

@@ -1,0 +1,90 @@
+"""The hub itself as HTTP has it: health and identity."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mycelium_gateway.schemas.members import Kind
+from mycelium_gateway.schemas.shape import Shape, shown_as
+
+HEALTH = {
+    "status": "ok",
+    "version": "0.1.0",
+    "services": {"rooms": {"status": "ok", "detail": ""}},
+    "auth": {"enabled": False},
+    "nats": {"connected": True, "version": "2.15.1"},
+    "warnings": [],
+}
+WHOAMI = {"handle": "avery", "registered": True, "kind": "user", "name": "Avery Quinn", "auth": {"enabled": False}}
+PROBLEM = {
+    "type": "about:blank#room.not_found",
+    "title": "Room not found",
+    "status": 404,
+    "detail": "there is no room 'demo'",
+    "slug": "room.not_found",
+    "next": "mycelium room create demo",
+}
+
+
+class Auth(Shape):
+    """Whether callers have to sign in."""
+
+    enabled: bool
+
+
+class ServiceHealth(Shape):
+    """What one service says of itself."""
+
+    status: Literal["ok", "degraded", "down"]
+    detail: str
+
+
+class Nats(Shape):
+    """The gateway's connection to NATS."""
+
+    connected: bool
+    version: str
+
+
+class Health(Shape):
+    """The hub's state, answered within a second and a half."""
+
+    model_config = shown_as(HEALTH)
+
+    status: Literal["ok", "degraded"]
+    version: str
+    services: dict[str, ServiceHealth]
+    auth: Auth
+    nats: Nats
+    warnings: list[str]
+
+
+class WhoAmI(Shape):
+    """Who the hub takes the caller for."""
+
+    model_config = shown_as(WHOAMI)
+
+    handle: str = Field(description="Empty when the caller names none.")
+    registered: bool
+    kind: Kind | None
+    name: str
+    auth: Auth
+
+
+class Problem(Shape):
+    """RFC 9457: why a request failed. Further fields depend on the slug, such as `near`, `candidates`, `errors`."""
+
+    model_config = shown_as(PROBLEM)
+
+    type: str
+    title: str = Field(description="A sentence for the slug.")
+    status: int
+    detail: str = Field(description="What, and where.")
+    slug: str = Field(description="Stable name of the reason.")
+    next: str = Field("", description="A command that gets further; absent when there is none.")
+    key: str = Field("", description="Finds the fault in the hub's log; absent unless the slug is `internal`.")
+    errors: list[dict[str, Any]] = Field(
+        default_factory=list, description="Each field that is not valid; absent otherwise."
+    )

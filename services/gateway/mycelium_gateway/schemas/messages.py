@@ -1,0 +1,124 @@
+"""Messages as HTTP has them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+
+MESSAGE = {
+    "id": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa",
+    "seq": 42,
+    "room": "design-review",
+    "sender_handle": "avery",
+    "sender_name": "Avery Quinn",
+    "content": "@engineer keychain, or WebCrypto?",
+    "message_type": "message",
+    "thread": None,
+    "reply_to": None,
+    "metadata": {},
+    "created_at": "2026-09-03T16:41:07.250Z",
+    "edited_at": None,
+    "mentions": [{"handle": "engineer", "state": "woken", "last_seen": "2026-09-03T16:41:05.000Z"}],
+}
+RECEIPT = {
+    "handle": "engineer",
+    "state": "acknowledged",
+    "deliveries": 1,
+    "session": "engineer",
+    "delivered_at": "2026-09-03T16:41:07.260Z",
+    "acknowledged_at": "2026-09-03T16:43:10.000Z",
+}
+MentionState = Literal["woken", "queued", "held", "paused", "left", "self", "silent", "unknown"]
+MessageType = Literal["message", "event"]
+
+
+class NewMessage(Body):
+    """A message to post."""
+
+    content: str = Field(
+        description="Markdown, at most 256 KiB in UTF-8. `@handle` mentions.", examples=["@engineer ready?"]
+    )
+    sender_handle: str | None = Field(
+        None, description="Who posts; must agree with `Mycelium-Handle`.", examples=["avery"]
+    )
+    message_type: MessageType = "message"
+    thread: str | None = Field(None, description="Id of the thread, full or its last eight digits.")
+    reply_to: str | None = Field(None, description="Id of the message that it answers, full or short.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="The sender's own facts.")
+    allow_unknown: bool = Field(False, description="Post it although it mentions unknown handles.")
+
+
+class MessageChange(Body):
+    """The new text of one's own message."""
+
+    content: str = Field(examples=["@engineer ready? The cache TTL is 300s."])
+    sender_handle: str | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
+    allow_unknown: bool = Field(False, description="Store it although it mentions unknown handles.")
+
+
+class History(Body):
+    """Which messages a page holds."""
+
+    limit: int = Field(50, ge=1, le=500, description="How many at most.")
+    before: str = Field("", description="Only older: RFC 3339, a cursor, or an age (`90s 30m 2h 1d today`).")
+    since: str = Field("", description="Only from then on, written like `before`.")
+    thread: str = Field("", description="Only this thread, by full or short id; the room's channel without.")
+
+
+class Mention(Shape):
+    """One handle that a message names, and what became of it."""
+
+    handle: str
+    state: MentionState
+    last_seen: str | None = Field(description="When the member last posted or waited.")
+
+
+class Message(Shape):
+    """One post as readers see it now."""
+
+    model_config = shown_as(MESSAGE)
+
+    id: str = Field(description="Its last eight digits are its short form, accepted everywhere.")
+    seq: int = Field(description="Its place in the room's one order.")
+    room: str = Field(description="Name of the room.")
+    sender_handle: str
+    sender_name: str = Field(description="Name of the sender; empty when none is known.")
+    content: str
+    message_type: MessageType
+    thread: str | None
+    reply_to: str | None
+    metadata: dict[str, Any]
+    created_at: str
+    edited_at: str | None = Field(description="Null when it never was.")
+    mentions: list[Mention]
+
+
+class MessagePage(Shape):
+    """A page of history, newest first."""
+
+    items: list[Message]
+    next: str | None = Field(description="The same as `older_before`.")
+    older_before: str | None = Field(description="`before` of the next page; null when nothing is older.")
+
+
+class Receipt(Shape):
+    """How far the delivery of one message to one member has come."""
+
+    model_config = shown_as(RECEIPT)
+
+    handle: str
+    state: Literal["queued", "delivered", "acknowledged", "parked"]
+    deliveries: int = Field(description="How often it was given out.")
+    session: str | None = Field(description="The session that got it last.")
+    delivered_at: str | None
+    acknowledged_at: str | None = Field(description="When it was acknowledged or parked.")
+
+
+class ReceiptPage(Shape):
+    """The deliveries of a message by handle."""
+
+    items: list[Receipt]
+    next: str | None

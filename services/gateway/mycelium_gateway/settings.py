@@ -1,0 +1,46 @@
+"""The gateway's settings, frozen. Only `service.py` reads them; everything else is given values."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from mycelium_kernel.settings import Setting
+
+SETTINGS = (
+    Setting(
+        "gateway.allowed_hosts",
+        "str",
+        "",
+        "Names under which the hub may be called beside its own address, separated by commas; `*.example.com` is every"
+        " name below it. A request under another name is refused, so that no page can point its own name at the hub.",
+    ),
+)
+
+
+def read_hosts(text: str) -> tuple[str, ...]:
+    """The names that the setting `gateway.allowed_hosts` lists."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    """Where the hub answers, and to whom.
+
+    `listener` is an already bound socket, for a runner that must know the port before it starts; otherwise `host` and
+    `port` are bound (port 0: any free one).
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    listener: socket.socket | None = None
+    # Names under which the hub may be called beside loopback and `host`; `*.example.com` means every name below it.
+    allowed_hosts: tuple[str, ...] = ()
+    # Services that /health asks.
+    services: tuple[str, ...] = ("rooms",)
+    # Seconds between the comments that keep a silent stream open through proxies.
+    stream_ping_s: float = 15.0
+    # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.
+    stream_buffer_bytes: int = 4 * 1024 * 1024
+    # Seconds that requests under way get to end when the hub stops. Waits and streams end at once.
+    stop_s: float = 5.0

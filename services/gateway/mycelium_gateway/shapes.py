@@ -1,0 +1,168 @@
+"""What the services show, as the JSON that callers get. Plain functions, since history and live events are hot.
+
+`schemas/` describes the same shapes for the OpenAPI document; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from mycelium.rooms.v1 import events_pb2, views_pb2
+from mycelium_kernel.clock import rfc3339, to_millis
+
+Json = dict[str, Any]
+
+MENTION_STATES = {
+    number: name.removeprefix("MENTION_STATE_").lower() for name, number in views_pb2.MentionState.items()
+}
+MEMBER_KINDS = {number: name.removeprefix("MEMBER_KIND_").lower() for name, number in views_pb2.MemberKind.items()}
+DELIVERY_STATES = {
+    number: name.removeprefix("DELIVERY_STATE_").lower() for name, number in views_pb2.DeliveryState.items()
+}
+# Given to a session whose receipt is not known yet: for the sender it still waits.
+DELIVERY_STATES[views_pb2.DELIVERY_STATE_OFFERED] = "queued"
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+
+def encode(value: object) -> bytes:
+    """JSON as compact UTF-8."""
+    return _ENCODER.encode(value).encode()
+
+
+def moment(timestamp: Timestamp) -> str:
+    """RFC 3339 in UTC with milliseconds."""
+    return rfc3339(to_millis(timestamp))
+
+
+def room(view: views_pb2.Room) -> Json:
+    """A room."""
+    return {
+        "id": view.id,
+        "name": view.name,
+        "title": view.title,
+        "private": view.private,
+        "created_by": view.created_by,
+        "created_at": moment(view.created_at),
+        "members": view.members,
+        "last_message_at": moment(view.last_message_at) if view.HasField("last_message_at") else None,
+    }
+
+
+def member_record(view: views_pb2.Member) -> Json:
+    """What a member's fact holds."""
+    return {
+        "handle": view.handle,
+        "kind": MEMBER_KINDS[view.kind],
+        "description": view.description,
+        "cwd": view.cwd,
+        "adapter": view.adapter,
+        "owner": view.owner,
+        "team": view.team,
+        "allow_from": list(view.allow_from),
+        "notes": view.notes,
+        "created_at": moment(view.created_at),
+        "updated_at": moment(view.updated_at),
+    }
+
+
+def member(view: views_pb2.Member) -> Json:
+    """A member: its record, and what is known of it now."""
+    return {
+        **member_record(view),
+        "name": view.name,
+        "last_seen": moment(view.last_seen) if view.HasField("last_seen") else None,
+        "waiting": view.waiting,
+        "unread": view.unread,
+    }
+
+
+def user(view: views_pb2.User) -> Json:
+    """A user."""
+    return {
+        "handle": view.handle,
+        "name": view.name,
+        "team": view.team,
+        "created_at": moment(view.created_at),
+        "updated_at": moment(view.updated_at),
+        "agents": [{"room": agent.room, "handle": agent.handle} for agent in view.agents],
+    }
+
+
+def mention(view: views_pb2.Mention) -> Json:
+    """One mention and what became of it."""
+    return {
+        "handle": view.handle,
+        "state": MENTION_STATES[view.state],
+        "last_seen": moment(view.last_seen) if view.HasField("last_seen") else None,
+    }
+
+
+def message(view: views_pb2.Message) -> Json:
+    """A message as readers see it now."""
+    return {
+        "id": view.id,
+        "seq": view.sequence,
+        "room": view.room,
+        "sender_handle": view.sender_handle,
+        "sender_name": view.sender_name,
+        "content": view.content,
+        "message_type": view.message_type,
+        "thread": view.thread or None,
+        "reply_to": view.reply_to or None,
+        "metadata": json.loads(view.metadata_json) if view.metadata_json else {},
+        "created_at": moment(view.created_at),
+        "edited_at": moment(view.edited_at) if view.HasField("edited_at") else None,
+        "mentions": [mention(item) for item in view.mentions],
+    }
+
+
+def posted(fact: events_pb2.MessagePosted, sequence: int, room_name: str) -> Json:
+    """A message as its fact has it: the same shape as `message`."""
+    return {
+        "id": fact.message_id,
+        "seq": sequence,
+        "room": room_name,
+        "sender_handle": fact.sender_handle,
+        "sender_name": fact.sender_name,
+        "content": fact.content,
+        "message_type": fact.message_type,
+        "thread": fact.thread or None,
+        "reply_to": fact.reply_to or None,
+        "metadata": json.loads(fact.metadata_json) if fact.metadata_json else {},
+        "created_at": moment(fact.created_at),
+        "edited_at": None,
+        "mentions": [mention(item) for item in fact.mentions],
+    }
+
+
+def amended(fact: events_pb2.MessageAmended, room_name: str) -> Json:
+    """What an amendment changes."""
+    return {
+        "id": fact.message_id,
+        "room": room_name,
+        "content": fact.content,
+        "edited_at": moment(fact.amended_at),
+        "mentions": [mention(item) for item in fact.mentions],
+    }
+
+
+def receipt(view: views_pb2.Receipt) -> Json:
+    """How far one delivery has come."""
+    ended = moment(view.ended_at) if view.HasField("ended_at") else None
+    return {
+        "handle": view.handle,
+        "state": DELIVERY_STATES[view.state],
+        "deliveries": view.attempts,
+        "session": view.session or None,
+        "delivered_at": moment(view.delivered_at) if view.HasField("delivered_at") else None,
+        "acknowledged_at": ended,
+    }
+
+
+def page(items: list[Json], next_cursor: str = "") -> Json:
+    """A list as every address answers it."""
+    return {"items": items, "next": next_cursor or None}

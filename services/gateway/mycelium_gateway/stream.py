@@ -1,0 +1,132 @@
+"""Live streams: what a watcher missed, then what happens, over one raw ASGI response.
+
+Joining without gap or repeat: read the feed to its end, register at the log's end and note the place, read the feed
+up to that place, then write what has come since. Facts that the feed had already are left out by their sequence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from mycelium.rooms.v1 import events_pb2, service_pb2
+from mycelium_gateway import frames
+from mycelium_gateway.actor import Call
+from mycelium_gateway.connection import until_disconnect
+from mycelium_gateway.live import Live, Watcher
+from mycelium_kernel import events
+from mycelium_kernel.errors import Internal, Refusal, Unavailable
+
+LOGGER = logging.getLogger(__name__)
+FEED_PAGE = 500
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class LiveStream(Response):
+    """The answer that lasts. `rooms` maps the ids of what is watched to names; `last_id` is what the watcher had."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, call: Call, rooms: dict[str, str], last_id: str) -> None:
+        super().__init__()
+        self._call = call
+        self._live: Live = call.gateway.live
+        self._last_id = last_id
+        self._rooms = rooms
+        self._watcher = Watcher(dict(rooms), call.gateway.settings.stream_buffer_bytes)
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until the watcher leaves, is too slow, or its rooms are gone."""
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        writer = asyncio.create_task(self._write(send), name="stream-writer")
+        left = asyncio.create_task(until_disconnect(receive), name="stream-left")
+        self._watcher.on_overflow = writer.cancel
+        try:
+            await asyncio.wait({writer, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._live.remove(self._watcher)
+            self._watcher.end()
+            writer.cancel()
+            left.cancel()
+            await asyncio.gather(writer, left, return_exceptions=True)
+        if writer.done() and not writer.cancelled():
+            writer.result()
+
+    async def _write(self, send: Send) -> None:
+        await _chunk(send, frames.CONNECTED)
+        try:
+            await self._catch_up(send)
+        except Refusal:  # a room went while its past was read; the watcher comes back for the others
+            await self._tell_erased(send, [room_id for room_id in self._rooms if room_id in self._live.erased])
+        except (Unavailable, Internal) as error:
+            LOGGER.info("a stream ends, its watcher resumes: %s", error)
+        else:
+            while chunk := await self._watcher.take():
+                await _chunk(send, chunk)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _catch_up(self, send: Send) -> None:
+        """Write what the watcher missed, and register it for what comes."""
+        watcher = self._watcher
+        after = await self._resume_from(send)
+        if after is None:
+            self._live.add(watcher)
+        else:
+            after = await self._write_feed(send, after, 0)
+            watcher.after = after
+            until = self._live.add(watcher)
+            if until > after:
+                await self._write_feed(send, after, until)
+        # Deleted after their names were looked up and before the watcher was registered:
+        erased = [room_id for room_id in watcher.rooms if room_id in self._live.erased]
+        await self._tell_erased(send, erased)
+        for room_id in erased:
+            del watcher.rooms[room_id]
+        if not watcher.rooms:
+            watcher.end()
+
+    async def _resume_from(self, send: Send) -> int | None:
+        """The sequence after which the watcher wants to read on; None: from now, since it had nothing of this log."""
+        if not self._last_id:
+            return None
+        after = frames.read_identifier(self._last_id, self._live.epoch)
+        if after is not None and after > self._live.position:
+            after = after if after <= await self._call.gateway.connection.last_sequence(None) else None
+        if after is None:
+            await _chunk(send, frames.reset("the last id is not of this log; read the rooms again"))
+        return after
+
+    async def _write_feed(self, send: Send, after: int, until: int) -> int:
+        """Write the facts between two places, page by page; returns the place up to which they were read."""
+        more = True
+        while more:
+            request = service_pb2.ReadFeedRequest(rooms=self._rooms, after=after, until=until, limit=FEED_PAGE)
+            reply = await self._call.ask(request, service_pb2.ReadFeedResponse)
+            written = []
+            for fact in reply.message.facts:
+                after = fact.sequence
+                if frames.is_shown(fact.type):
+                    event: Any = events.decode(fact.type, fact.data)
+                    written.append(frames.frame(self._live.epoch, after, event, self._rooms[event.room_id]))
+            if written:
+                await _chunk(send, b"".join(written))
+            more = reply.message.more
+        return after
+
+    async def _tell_erased(self, send: Send, room_ids: list[str]) -> None:
+        for room_id in room_ids:
+            event = events_pb2.RoomDeleted(room_id=room_id)
+            sequence = self._live.erased[room_id]
+            await _chunk(send, frames.frame(self._live.epoch, sequence, event, self._rooms[room_id]))
+
+
+async def _chunk(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
