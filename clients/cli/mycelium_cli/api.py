@@ -25,6 +25,9 @@ _LONGEST_PAUSE_S = 2.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _SHOWN_OF_GARBAGE = 80
 
+# What to type next where only the command line knows it.
+_HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
+
 Query = Mapping[str, str | int | list[str] | None]
 
 
@@ -42,6 +45,14 @@ class Answer(NamedTuple):
     status: int
     data: Any
     headers: dict[str, str]
+
+
+class Document(dict[str, Any]):
+    """An object of the hub's answer; a field that is not there is the answer's fault, not this program's."""
+
+    def __missing__(self, key: str) -> Any:
+        cause = f'the answer of the hub has no "{key}": another version, or another program on that port'
+        raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium status --verbose")
 
 
 class _Again(Exception):
@@ -199,17 +210,24 @@ class Hub:
             content = response.read(_LARGEST_ANSWER)
         except (OSError, HTTPException) as error:
             raise Cut(type(error).__name__) from error
+        else:
+            if response.length:
+                raise Cut("half an answer")
         finally:
             line.close()
         headers = {name.lower(): value for name, value in response.getheaders()}
         if not content:
             return Answer(response.status, None, headers)
         try:
-            return Answer(response.status, json.loads(content), headers)
+            document = json.loads(content, object_hook=Document)
         except ValueError:
-            if response.status >= 300:
-                return Answer(response.status, content.decode("utf-8", "replace"), headers)
-            raise self._stranger(response.status, content.decode("utf-8", "replace")) from None
+            document = None
+        if isinstance(document, dict):
+            return Answer(response.status, document, headers)
+        text = content.decode("utf-8", "replace")
+        if response.status < 300:
+            raise self._stranger(response.status, text)
+        return Answer(response.status, text, headers)
 
     def _failure(self, answer: Answer) -> Failure:
         if isinstance(answer.data, dict) and ("slug" in answer.data or "detail" in answer.data):
@@ -261,17 +279,22 @@ def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[st
     """A problem document as a failure: status and detail word for word, near names, what to type next."""
     detail = problem.get("detail") or problem.get("title") or "no reason given"
     cause = clean_line(f"{status} {detail if isinstance(detail, str) else json.dumps(detail)}")
-    near = problem.get("near") or problem.get("candidates") or []
-    missing = [str(name) for name in near if str(name) not in cause] if isinstance(near, list) else []
+    missing = [name for name in _near(problem) if name not in cause]
     if missing:
-        cause += f"; did you mean {clean_line(' or '.join(missing))}?"
-    hint = clean_line(problem.get("next") or "")
+        cause += f"; did you mean {' or '.join(missing)}?"
+    hint = clean_line(problem.get("next") or _HINTS.get(problem.get("slug", ""), ""))
     if not hint and headers.get("retry-after"):
         hint = f"the same again in {clean_line(headers['retry-after'])} s"
     if status == 500 and problem.get("key"):
         cause += f" (key {clean_line(problem['key'])}, see: mycelium logs)"
     whole = {"status": status, **problem}
     return Failure(cause, exit_status=exit_of_http(status), hint=hint, problem=whole)
+
+
+def _near(problem: dict[str, Any]) -> list[str]:
+    """The names or ids that may have been meant."""
+    near = problem.get("near") or problem.get("candidates") or []
+    return [clean_line(name) for name in near] if isinstance(near, list) else []
 
 
 def _encoded(body: object) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mycelium_cli.context import Here
-from mycelium_cli.errors import EXIT_STATUSES, nearest, usage
+from mycelium_cli.errors import EXIT_STATUSES, Failure, nearest, usage
 
 _Kind = TypeVar("_Kind", bound=click.Command)
 
@@ -159,7 +159,19 @@ class Group(click.Group):
                 formatter.write_dl([(str(status), words) for status, words in EXIT_STATUSES.items()])
 
 
-def _no_option(ctx: click.Context, typed: str) -> Exception:
+def explained(error: click.UsageError) -> Failure:
+    """Click's message about what was typed, as one line, with the nearest right value where there is a list."""
+    path = error.ctx.command_path if error.ctx else "mycelium"
+    cause = " ".join(error.format_message().split()).rstrip(".")
+    param = error.param if isinstance(error, click.BadParameter) else None
+    if param is not None and isinstance(param.type, click.Choice):
+        typed = cause.rpartition(": '")[2].partition("'")[0]
+        meant = nearest(typed, [str(choice) for choice in param.type.choices])
+        cause += f"; did you mean {meant}?" if meant else ""
+    return usage(cause, f"{path} --help")
+
+
+def _no_option(ctx: click.Context, typed: str) -> Failure:
     known = [name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("-")]
     meant = nearest(typed, [name for name in known if name.startswith("--")])
     cause = f"{ctx.command_path} has no option {typed}"

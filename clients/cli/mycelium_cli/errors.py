@@ -83,10 +83,26 @@ def usage(cause: str, hint: str = "") -> Failure:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """The known word that `word` was probably meant to be, or an empty text."""
-    from difflib import get_close_matches
+    """The known word that `word` was probably meant to be, or an empty text rather than something far off."""
+    bare = word.lstrip("-").lower()
+    plain = {item: item.lstrip("-").lower() for item in known}
+    # A first letter is seldom wrong: between equals, the word that shares it was meant.
+    ranked = sorted(known, key=lambda item: (slips(bare, plain[item]), plain[item][:1] != bare[:1]))
+    if ranked and slips(bare, plain[ranked[0]]) <= max(1, (len(bare) + 1) // 3):
+        return ranked[0]
+    return next((item for item in known if len(bare) > 1 and plain[item].startswith(bare)), "")
 
-    exact = [item for item in known if item.lower() == word.lower()]
-    starts = [item for item in known if len(word.strip("-")) > 1 and item.startswith(word)]
-    found = exact or get_close_matches(word, known, n=1, cutoff=0.6) or starts
-    return found[0] if found else ""
+
+def slips(typed: str, meant: str) -> int:
+    """How many slips of the finger apart two words are: a letter wrong, missing, too many, or two swapped."""
+    before: list[int] = []
+    row = list(range(len(meant) + 1))
+    for i, letter in enumerate(typed, 1):
+        row, last = [i], row
+        for j, other in enumerate(meant, 1):
+            cost = min(row[j - 1] + 1, last[j] + 1, last[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == meant[j - 2] and typed[i - 2] == other:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before = last
+    return row[-1]

@@ -73,9 +73,10 @@ def follow(
         else:
             if ever:
                 on_back()
-            ever, waits = True, pauses()
+            ever = True
             try:
                 for event in parse(_lines(response)):
+                    waits = pauses()
                     last_id = event.id or last_id
                     if event.type:
                         yield event

@@ -79,9 +79,9 @@ class Line:
 
     def ask(self, request: Request, answer_timeout_s: float) -> "HTTPResponse":
         """Send a request and wait for the head of its answer."""
-        from http.client import HTTPException
-
         connection = self._open()
+        from http.client import HTTPException  # after `_open`, which decides how it is loaded
+
         target, headers = f"{self.url.path}{request.target}", request.headers
         if self.proxy is not None and self.url.scheme == "http":
             target = f"http://{self.url.netloc}{target}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from mycelium_cli.output import Paint, age, at, clean, clean_line, short
 
+# An object as the hub answers it.
 Document = dict[str, Any]
 
 # What a mention's state means to the one who posted. Nothing here claims more than the hub has seen.
@@ -56,13 +57,17 @@ def sent(message: Document, now_s: float, paint: Paint, verb: str = "sent") -> l
     return [" · ".join(parts)]
 
 
-def message_lines(message: Document, paint: Paint, *, indent: str = "  ") -> list[str]:
+def text_lines(text: object) -> list[str]:
+    """Somebody's text, set in from the margin, so that it can't pass for a line of ours."""
+    return [f"  {line}".rstrip() for line in clean(text).split("\n")]
+
+
+def message_lines(message: Document, paint: Paint) -> list[str]:
     """A message as everybody sees it: who, short id, time, text, and whether it was edited."""
     head = [paint.bold(sender(message)), short(message["id"]), paint.dim(clean_line(message["created_at"]))]
     head += [paint.dim(remark) for remark in _remarks(message)]
     edited = f" {paint.dim('(edited)')}" if message.get("edited_at") else ""
-    body = [f"{indent}{line}".rstrip() for line in clean(message["content"]).split("\n")]
-    return [" · ".join(head) + edited, *body]
+    return [" · ".join(head) + edited, *text_lines(message["content"])]
 
 
 def _remarks(message: Document) -> Iterable[str]:

@@ -39,30 +39,35 @@ def _become(verb: str, *words: str) -> NoReturn:
     os.execv(path, [path, verb, *words])  # noqa: S606 - no shell is wanted
 
 
-def _shared(here: Here) -> list[str]:
-    return [*(["--json"] if here.json else []), *(["--verbose"] if here.verbose else [])]
+def _words(here: Here, **options: bool | int | str | None) -> list[str]:
+    """Options as they are typed; those that are not set are left out."""
+    words = ["--json"] if here.json else []
+    for name, value in options.items():
+        if value is not None and value is not False:
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return words
 
 
 @command("up", example="mycelium up --detach --port 8000")
 @click.option("--detach", "-d", is_flag=True, help="Return once it answers, and leave it running.")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0 for any free one.")
-@click.option("--split", is_flag=True, help="Each service in a process of its own.")
-def up(here: Here, *, detach: bool, port: int | None, split: bool) -> None:
+def up(here: Here, *, detach: bool, port: int | None) -> None:
     """Start the hub.
 
     It prints its address once it answers.
     """
-    words = [*(["--detach"] if detach else []), *(["--port", str(port)] if port is not None else [])]
-    _become("up", *words, *(["--split"] if split else []), *_shared(here))
+    _become("up", *_words(here, detach=detach, port=port))
 
 
 @command("down", example="mycelium down")
-def down(here: Here) -> None:
+@click.option("--volumes", is_flag=True, help="Also delete every room and message.")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask before deleting.")
+def down(here: Here, *, volumes: bool, yes: bool) -> None:
     """Stop the hub.
 
-    What was acknowledged is on disk; nothing is lost.
+    What was acknowledged is on disk and stays there, unless --volumes deletes it.
     """
-    _become("down", *_shared(here))
+    _become("down", *_words(here, volumes=volumes, yes=yes))
 
 
 @command("logs", example="mycelium logs rooms --tail 50 --follow")
@@ -71,8 +76,7 @@ def down(here: Here) -> None:
 @click.argument("service", required=False)
 def logs(here: Here, *, tail: int | None, follow: bool, service: str | None) -> None:
     """Read the hub's logs."""
-    words = [*([service] if service else []), *(["--tail", str(tail)] if tail is not None else [])]
-    _become("logs", *words, *(["--follow"] if follow else []), *_shared(here))
+    _become("logs", *([service] if service else []), *_words(here, tail=tail, follow=follow))
 
 
 @command("status", example="mycelium status --json")

@@ -7,9 +7,9 @@ import click
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
-from mycelium_cli.output import Paint, clean_line
+from mycelium_cli.output import Paint, clean_line, short
 from mycelium_cli.stream import Event, follow
-from mycelium_cli.wording import Document, message_lines, person
+from mycelium_cli.wording import Document, message_lines, person, text_lines
 
 
 @command("watch", example="mycelium room watch design-review\nmycelium room watch design-review ops --json")
@@ -48,9 +48,8 @@ def draw_event(kind: str, data: Document, paint: Paint, *, several: bool = False
         yield where + first
         yield from rest
     elif kind == "message_amended":
-        first, *rest = message_lines(data, paint)
-        yield f"{where}{paint.dim('changed:')} {first}"
-        yield from rest
+        yield f"{where}{short(data['id'])} · {paint.dim(clean_line(data['edited_at']))} {paint.dim('(edited)')}"
+        yield from text_lines(data["content"])
     elif kind in _SMALL_PRINT:
         yield where + paint.dim(f"-- {_SMALL_PRINT[kind](data)}")
 

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from types import FrameType
 
+from mycelium_cli.errors import TERMINATED
 from mycelium_cli.output import note, short
 from mycelium_cli.turn.mailbox import Mailbox
 from mycelium_cli.wording import Document
@@ -24,6 +25,8 @@ _LONGEST_PROMPT_BYTES = 100_000
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM, told apart from Ctrl-C by its exit status."""
+
+    exit_status = TERMINATED
 
 
 def end_on_sigterm() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from mycelium_cli.command import command, handle_option, room_option
-from mycelium_cli.context import Here, handle_of
+from mycelium_cli.context import Here
 from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure, usage
 from mycelium_cli.output import Paint, at, clean_line
 from mycelium_cli.room.manage import shell_word
@@ -58,7 +58,7 @@ def wait(
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
     limit_s = duration_s(timeout) if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
-    address = Address(here.room(room), here.handle(handle), task, handle_of(seat, "--seat") if seat else None)
+    address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None)
     mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note)
     status = _take_turns(here, mailbox, limit_s, program, loop=loop)
     if status != OK:

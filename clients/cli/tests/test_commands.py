@@ -1,0 +1,146 @@
+"""The shape that every command has: an example, the shared options, an answer to every slip."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from clients.cli.tests.conftest import Run
+from mycelium_cli import main
+from mycelium_cli.command import Command, Group
+from mycelium_cli.errors import EXIT_STATUSES, USAGE
+
+
+def walk(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and group below a group, with its path."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, Group):
+            yield from walk(command, (*path, name))
+
+
+ALL = dict(walk(main.root()))
+LEAVES = {path: command for path, command in ALL.items() if isinstance(command, Command)}
+GROUPS = {path: command for path, command in ALL.items() if isinstance(command, Group)}
+
+
+def test_the_documented_commands_are_there() -> None:
+    """The commands of the reference, by their names."""
+    rooms = ["create", "ls", "show", "use", "delete", "send", "messages", "watch", "amend"]
+    assert sorted(" ".join(path) for path in LEAVES) == sorted(
+        [f"room {name}" for name in rooms]
+        + ["await", "respond", "receipts", "iam", "whoami", "up", "down", "status", "logs", "completion"]
+        + [f"agent {name}" for name in ("create", "ls", "show", "rm")]
+        + [f"user {name}" for name in ("create", "ls", "show")]
+        + [f"config {name}" for name in ("get", "set", "show", "path")]
+    )
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help_has_an_example_and_the_shared_options(path: tuple[str, ...], run: Run) -> None:
+    """`--help` of everything ends in something that can be typed."""
+    ran = run(*path, "--help")
+    assert ran.status == 0
+    assert f"Usage: mycelium {' '.join(path)} " in ran.out
+    assert "\nExample:\n  " in ran.out
+    assert "--json" in ran.out
+    assert "--verbose" in ran.out
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_the_example_shows_the_command_itself_and_parses(path: tuple[str, ...]) -> None:
+    """An example with an option that does not exist would teach a mistake."""
+    own = 0
+    for line in LEAVES[path].example.splitlines():
+        words = shlex.split(line, comments=True)
+        for start in (i for i, word in enumerate(words) if word.endswith("mycelium")):
+            rest = words[start + 1 :]
+            if tuple(rest[: len(path)]) == path:
+                own += 1
+                arguments = [word for word in rest[len(path) :] if word != ">"]
+                with LEAVES[path].make_context(path[-1], arguments[: 9 if ">" not in rest else 1]):
+                    pass
+    assert own or path == ("completion",)
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_the_summary_in_the_table_is_the_first_line_of_the_help(path: tuple[str, ...]) -> None:
+    """The table is written by hand so that `--help` loads no command; the two must not drift apart."""
+    summary = (LEAVES[path].help or "").split("\n", maxsplit=1)[0]
+    table = main.root() if len(path) == 1 else GROUPS[path[:1]]
+    assert table.entries[path[-1]].summary == summary
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_a_misspelt_option_is_answered_with_the_nearest(path: tuple[str, ...], run: Run) -> None:
+    """On every verb, and on every group: one line on stderr, exit 2, nothing on stdout."""
+    options = [name for param in ALL[path].params for name in param.opts if name.startswith("--")]
+    for option in [*options, "--help"]:
+        wrong = f"{option[:-2]}{option[-1]}{option[-2]}"  # two letters the wrong way round
+        ran = run(*path, wrong)
+        assert ran.status == USAGE
+        assert ran.out == ""
+        named = f"error: mycelium {' '.join(path)} has no option {wrong}; did you mean {option}?"
+        assert ran.err == f"{named} Next: mycelium {' '.join(path)} --help\n"
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_a_misspelt_command_is_answered_with_the_nearest(path: tuple[str, ...], run: Run) -> None:
+    """`rom` is `room`, and `sned` is `send`."""
+    *above, name = path
+    wrong = name + name[-1]
+    if len(name) == 2:
+        wrong = name + "s"
+    ran = run(*above, wrong)
+    right = " ".join(["mycelium", *path])
+    parent = " ".join(["mycelium", *above])
+    said = f'error: "{parent} {wrong}" is no command; did you mean {right}? Next: {parent} --help\n'
+    assert ran == (USAGE, "", said)
+
+
+def test_a_command_of_a_group_typed_without_it_is_found(run: Run) -> None:
+    """`mycelium send` means `mycelium room send`."""
+    assert "did you mean mycelium room send?" in run("send", "hello").err
+
+
+def test_a_word_of_a_list_is_answered_with_the_nearest(run: Run) -> None:
+    """Values are looked at like names."""
+    assert "did you mean event?" in run("room", "send", "--type", "evnt", "x").err
+    assert "did you mean fish?" in run("completion", "fsh").err
+
+
+def test_a_text_that_looks_like_an_option_is_explained(run: Run) -> None:
+    """`-1 on that` is a text, and the way to say so is told."""
+    assert "put -- before a text that begins with a dash" in run("room", "send", "-1 on that").err
+
+
+def test_a_missing_argument_is_one_line(run: Run) -> None:
+    """Click's usage block is not printed."""
+    assert run("room", "use") == (USAGE, "", "error: Missing argument 'NAME'. Next: mycelium room use --help\n")
+
+
+def test_the_help_of_the_program_lists_every_exit_status(run: Run) -> None:
+    """One table in the code, shown and documented from there."""
+    out = run("--help").out
+    assert all(f"  {status}" in out and words in out for status, words in EXIT_STATUSES.items())
+
+
+def test_a_group_alone_shows_its_help_and_is_wrong_usage(run: Run) -> None:
+    """A script that forgot the verb must notice."""
+    ran = run("room")
+    assert ran.status == USAGE
+    assert ran.out.startswith("Usage: mycelium room ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_what_the_shell_reads(shell: str, run: Run) -> None:
+    """It asks this program, by the variable that it listens to."""
+    ran = run("completion", shell)
+    assert ran.status == 0
+    assert f"_MYCELIUM_COMPLETE={shell}_complete" in ran.out

@@ -1,0 +1,163 @@
+"""Settings: where values come from, what is refused, and how the file is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from mycelium_cli import config
+
+
+def write(home: Path, text: str) -> Path:
+    home.mkdir(exist_ok=True)
+    place = home / "config.toml"
+    place.write_text(text, encoding="utf-8")
+    return place
+
+
+def test_the_environment_wins_over_the_file_and_that_over_the_default(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each value tells where it was found."""
+    assert config.effective("runtime.backend_port") == (8000, "default")
+    place = write(home, "[runtime]\nbackend_port = 8001\n")
+    assert config.effective("runtime.backend_port") == (8001, str(place))
+    monkeypatch.setenv("MYCELIUM_BACKEND_PORT", "8002")
+    assert config.effective("runtime.backend_port") == (8002, "MYCELIUM_BACKEND_PORT")
+
+
+def test_an_alias_counts_after_the_name_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MYCELIUM_ROOM_ID works too."""
+    monkeypatch.setenv("MYCELIUM_ROOM_ID", "old")
+    assert config.lookup("rooms.active") == ("old", "MYCELIUM_ROOM_ID")
+    monkeypatch.setenv("MYCELIUM_ACTIVE_ROOM", "new")
+    assert config.lookup("rooms.active") == ("new", "MYCELIUM_ACTIVE_ROOM")
+
+
+def test_set_keeps_comments_and_other_tables(home: Path, run: Run) -> None:
+    """People edit the file by hand."""
+    place = write(home, '# mine\n[server]\napi_url = "http://a:1" # the old one\n\n[other]\nkept = true\n')
+    assert run("config", "set", "server.api_url", "http://b:2/").out == "server.api_url = http://b:2\n"
+    assert place.read_text(encoding="utf-8") == (
+        '# mine\n[server]\napi_url = "http://b:2" # the old one\n\n[other]\nkept = true\n'
+    )
+
+
+def test_the_file_is_for_its_owner_only_and_nothing_else_is_left(home: Path, run: Run) -> None:
+    """0600, also when it was wider, and no half-written file beside it."""
+    place = write(home, "")
+    place.chmod(0o644)
+    run("config", "set", "identity.name", "@Avery")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert os.listdir(home) == ["config.toml"]
+    assert place.read_text(encoding="utf-8") == '[identity]\nname = "avery"\n'
+
+
+def test_a_link_stays_a_link(home: Path, tmp_path: Path, run: Run) -> None:
+    """Who keeps the file elsewhere keeps it there."""
+    elsewhere = tmp_path / "dotfiles.toml"
+    elsewhere.write_text("", encoding="utf-8")
+    home.mkdir()
+    (home / "config.toml").symlink_to(elsewhere)
+    run("config", "set", "rooms.active", "demo")
+    assert (home / "config.toml").is_symlink()
+    assert 'active = "demo"' in elsewhere.read_text(encoding="utf-8")
+
+
+def test_two_writers_at_once_lose_nothing(home: Path) -> None:
+    """Read, change and write are one step."""
+    writes = [
+        ("runtime.backend_port", "9000"),
+        ("rooms.active", "demo"),
+        ("identity.name", "avery"),
+        ("log.level", "debug"),
+    ]
+    processes = [
+        subprocess.Popen([sys.executable, "-m", "mycelium_cli", "config", "set", *pair], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
+        for pair in writes
+    ]  # fmt: skip
+    assert [process.wait(30) for process in processes] == [0] * len(writes)
+    assert {key: str(config.effective(key).value) for key, _ in writes} == dict(writes)
+    assert os.listdir(home) == ["config.toml"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("server.api_ulr", "x", 'no setting is called "server.api_ulr"; did you mean server.api_url?'),
+        ("api_url", "x", "did you mean server.api_url?"),
+        ("runtime.backend_port", "eight", 'runtime.backend_port is a number (port), not "eight"'),
+        ("runtime.backend_port", "70000", "runtime.backend_port is a port from 0 to 65535, not 70000"),
+        ("auth.insecure", "maybe", 'auth.insecure is true or false, not "maybe"'),
+        ("server.api_url", "hub:8000", "an address without http:// or https://. Next: use http://hub:8000"),
+        ("server.api_url", "ftp://hub", "which is no http:// or https:// address"),
+    ],
+)
+def test_a_wrong_key_or_value_is_refused_and_nothing_written(
+    key: str, value: str, said: str, run: Run, home: Path
+) -> None:
+    """Types are checked when a setting is written, not when it hurts."""
+    ran = run("config", "set", key, value)
+    assert ran.status == 2
+    assert said in ran.err
+    assert not home.exists()
+
+
+def test_a_broken_file_is_one_line_that_says_where(home: Path, run: Run) -> None:
+    """The line and column are TOML's."""
+    write(home, "[server\n")
+    for words in (["config", "show"], ["room", "ls"], ["config", "set", "rooms.active", "x"]):
+        ran = run(*words)
+        assert ran.status == 2 or words == ["config", "show"]
+        assert "is not valid TOML" in ran.err + ran.out
+        assert "line 1" in ran.err + ran.out
+
+
+def test_show_tells_every_value_and_its_source(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong value is shown with its reason and hides no other."""
+    place = write(home, '[rooms]\nactive = "demo"\n[log]\nlevel = "debug"\n')
+    monkeypatch.setenv("MYCELIUM_BACKEND_PORT", "x")
+    rows = {
+        row["key"]: (row["value"], row["source"]) for row in json.loads(run("config", "show", "--json").out)["items"]
+    }
+    assert rows["rooms.active"] == ("demo", str(place))
+    assert rows["log.level"] == ("debug", str(place))
+    assert rows["server.api_url"] == ("http://localhost:8000", "default")
+    assert rows["runtime.backend_port"][0] == "?"
+    assert list(rows) == list(config.known())
+
+
+def test_get_prints_the_value_in_force(home: Path, run: Run) -> None:
+    """Also the address of a hub that runs on this machine."""
+    assert run("config", "get", "server.api_url").out == "http://localhost:8000\n"
+    (home / "run").mkdir(parents=True)
+    (home / "run" / "hub.json").write_text('{"url": "http://127.0.0.1:41234"}', encoding="utf-8")
+    assert run("config", "get", "server.api_url").out == "http://127.0.0.1:41234\n"
+    assert run("config", "get", "auth.insecure").out == "false\n"
+
+
+def test_secrets_are_shown_by_their_last_four_characters() -> None:
+    """On the screen and in JSON."""
+    secret = config.Setting("llm.api_key", ["X"], "", "", "", "hub")
+    assert config.shown(secret, "sk-1234567890") == "…7890"
+    assert config.shown(secret, "short") == "…"
+    assert config.shown(config.known()["log.level"], "info") == "info"
+
+
+def test_a_home_that_can_not_be_written_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It names the file, the reason, and the way without files."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("MYCELIUM_HOME", str(tmp_path / "file" / "home"))
+    ran = run("config", "set", "rooms.active", "demo")
+    assert ran.status == 1
+    assert ran.err.startswith(
+        f"error: cannot write {tmp_path}/file/home/config.toml: Not a directory. Next: set MYCELIUM_HOME"
+    )

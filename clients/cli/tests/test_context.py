@@ -1,0 +1,102 @@
+"""Who, where and on which hub: the order of the sources, and the session's name."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from clients.cli.tests.scripted import ScriptedHub, answer
+from mycelium_cli import config, context
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_iam(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of the contract."""
+    assert context.handle(None) is None
+    config.write("identity.name", "casey")
+    assert context.handle(None) == ("casey", config.path())
+    monkeypatch.setenv("MYCELIUM_AGENT_HANDLE", "@Sec")
+    assert context.handle(None) == ("sec", "MYCELIUM_AGENT_HANDLE")
+    assert context.handle("@ops") == ("ops", "--handle")
+
+
+def test_the_hub_is_the_named_one_else_this_machines_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environment, config.toml, run/hub.json, default."""
+    assert context.hub_url() == ("http://localhost:8000", "default")
+    (home / "run").mkdir(parents=True)
+    place = home / "run" / "hub.json"
+    place.write_text('{"url": "http://127.0.0.1:41234", "pid": 1}', encoding="utf-8")
+    assert context.hub_url() == ("http://127.0.0.1:41234", str(place))
+    config.write("server.api_url", "http://hub:8000/")
+    assert context.hub_url() == ("http://hub:8000", config.path())
+    monkeypatch.setenv("MYCELIUM_API_URL", "https://mycelium.example.com")
+    assert context.hub_url() == ("https://mycelium.example.com", "MYCELIUM_API_URL")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}'])
+def test_a_half_written_hub_file_is_no_hub(home: Path, content: str) -> None:
+    """It is being written right now, or was left by a crash."""
+    (home / "run").mkdir(parents=True)
+    (home / "run" / "hub.json").write_text(content, encoding="utf-8")
+    assert context.hub_url().source == "default"
+
+
+def test_the_session_is_the_agents_own_else_the_parent_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two agents in two terminals are two sessions; one agent's commands are one."""
+    name = str(context.session().value)
+    assert name.startswith(f"{os.uname().nodename}-{os.getppid()}-")
+    assert context.session().value == name
+    monkeypatch.setenv("CODEX_SESSION_ID", "codex 1\n")
+    assert context.session() == ("codex_1_", "CODEX_SESSION_ID")
+    monkeypatch.setenv("MYCELIUM_SESSION", "s1")
+    assert context.session() == ("s1", "MYCELIUM_SESSION")
+
+
+def test_whoami_sources_says_what_commands_do(scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part with its value and where it came from; the credential by its end."""
+    monkeypatch.setenv("MYCELIUM_AGENT_AUTH_TOKEN", "eyJabcdefgh1234")
+    monkeypatch.setenv("MYCELIUM_SESSION", "s1")
+    scripted.play(answer(200, {"handle": "avery", "registered": True, "kind": "user", "name": "Avery Quinn"}))
+    assert run("whoami", "--sources").out == "\n".join(
+        [
+            "acting as Avery Quinn (@avery)",
+            "            VALUE                   FROM",
+            f"hub         {scripted.url}  MYCELIUM_API_URL",
+            "handle      avery                   MYCELIUM_AGENT_HANDLE",
+            "room        demo                    MYCELIUM_ACTIVE_ROOM",
+            "credential  …1234                   MYCELIUM_AGENT_AUTH_TOKEN",
+            "session     s1                      MYCELIUM_SESSION",
+            "",
+        ]
+    )
+    assert scripted.received[0].headers["authorization"] == "Bearer eyJabcdefgh1234"
+
+
+def test_whoami_without_a_hub_still_says_what_is_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this machine knows doesn't need the hub."""
+    monkeypatch.setenv("MYCELIUM_API_URL", "http://127.0.0.1:9")
+    ran = run("whoami", "--json", "--sources")
+    assert ran.status == 0
+    assert json.loads(ran.out)["handle"] == ""
+    assert "warning: Failed to connect to the Mycelium API" in ran.err
+
+
+def test_iam_without_a_hub_sets_the_identity_and_says_what_was_not_saved(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 0, a warning on stderr."""
+    monkeypatch.setenv("MYCELIUM_API_URL", "http://127.0.0.1:9")
+    ran = run("iam", "@Avery", "--name", "Avery Quinn")
+    assert (ran.status, ran.out) == (0, "you are @avery\n")
+    assert ran.err.startswith("warning: the user record was not saved: Failed to connect to the Mycelium API")
+    assert config.lookup("identity.name") == ("avery", config.path())
+
+
+def test_nothing_is_written_when_the_environment_says_everything(scripted: ScriptedHub, home: Path, run: Run) -> None:
+    """A read-only home must do."""
+    scripted.play(answer(200, {"items": [], "next": None, "older_before": None}))
+    assert run("room", "messages").out == "no messages\n"
+    assert not home.exists()

@@ -1,0 +1,123 @@
+"""Failures as lines and exit statuses, and problem documents as failures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from mycelium_cli.api import failure_of_problem
+from mycelium_cli.errors import Failure, exit_of_http, nearest, slips
+
+
+@pytest.mark.parametrize(
+    ("http", "status"),
+    [(401, 4), (403, 4), (404, 3), (405, 1), (409, 1), (412, 1), (413, 1), (422, 2), (429, 1), (500, 70), (503, 5)],
+)
+def test_exit_status_says_the_kind_of_error(http: int, status: int) -> None:
+    """The table of the contract."""
+    assert exit_of_http(http) == status
+
+
+def test_a_line_has_cause_object_and_next_command() -> None:
+    """One line, one sentence each."""
+    assert Failure("no room", hint="mycelium room ls").line() == "error: no room. Next: mycelium room ls"
+    assert Failure("did you mean x?", hint="y").line() == "error: did you mean x? Next: y"
+    assert Failure("no room").line() == "error: no room"
+
+
+def test_a_problem_document_is_printed_word_for_word_after_its_status() -> None:
+    """The reference promises `404 Room not found`."""
+    problem = {
+        "status": 404,
+        "detail": "Room not found: demo",
+        "slug": "room.not_found",
+        "next": "mycelium room create demo",
+    }
+    failure = failure_of_problem(404, problem, {})
+    assert failure.line() == "error: 404 Room not found: demo. Next: mycelium room create demo"
+    assert failure.exit_status == 3
+
+
+def test_near_names_are_told_once() -> None:
+    """As far as the detail hasn't told them already."""
+    problem = {"detail": "nobody is called @enginer", "slug": "mention.unknown", "near": ["engineer"]}
+    assert failure_of_problem(422, problem, {}).line() == (
+        "error: 422 nobody is called @enginer; did you mean engineer? "
+        "Next: mend the handle, or the same with --allow-unknown"
+    )
+    told = {"detail": "nobody is called @enginer; near: @engineer", "near": ["engineer"], "next": "x"}
+    assert failure_of_problem(422, told, {}).cause == "422 nobody is called @enginer; near: @engineer"
+
+
+def test_a_problem_can_not_write_to_the_terminal() -> None:
+    """A detail quotes what somebody typed."""
+    failure = failure_of_problem(404, {"detail": "Room not found: \x1b[2J\nroot@host"}, {})
+    assert failure.cause == "404 Room not found: \\x1b[2J root@host"
+
+
+def test_an_internal_error_names_its_key() -> None:
+    """The hub's log has it under this key."""
+    failure = failure_of_problem(500, {"detail": "a bug", "slug": "internal", "key": "k1"}, {})
+    assert failure.line() == "error: 500 a bug (key k1, see: mycelium logs)"
+    assert failure.exit_status == 70
+
+
+def test_rate_limits_tell_when_to_come_again() -> None:
+    """Retry-After is a number of seconds."""
+    assert failure_of_problem(429, {"detail": "too many"}, {"retry-after": "3"}).hint == "the same again in 3 s"
+
+
+def test_json_failures_are_documents_on_stderr(run: Run) -> None:
+    """A program reads the same error as a document."""
+    ran = run("room", "show", "--json")
+    assert ran.status == 2
+    assert ran.out == ""
+    assert json.loads(ran.err)["exit"] == 2
+    assert json.loads(ran.err)["error"].startswith("No room context found")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("sned", "send"), ("--titel", "--title"), ("SEND", "send"), ("zzz", ""), ("mess", "messages"), ("lx", "ls")],
+)
+def test_nearest_finds_slips_and_beginnings(typed: str, meant: str) -> None:
+    """And says nothing rather than something far off."""
+    assert nearest(typed, ["send", "--title", "messages", "ls"]) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant", "count"),
+    [
+        ("key", "key", 0),
+        ("kye", "key", 1),
+        ("kye", "yes", 2),
+        ("enginer", "engineer", 1),
+        ("", "ab", 2),
+        ("abc", "", 3),
+        ("sned", "send", 1),
+    ],
+)
+def test_slips_are_counted_as_fingers_make_them(typed: str, meant: str, count: int) -> None:
+    """Two swapped letters are one slip."""
+    assert slips(typed, meant) == count
+
+
+def test_no_room_and_no_handle_are_told_with_what_to_type(run: Run) -> None:
+    """`No room context found` is interface, word for word."""
+    assert run("room", "messages").err == (
+        "error: No room context found: no room was named, and none is in use. "
+        "Next: mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)\n"
+    )
+    assert run("await", "--room", "x").err.startswith("error: No handle found")
+
+
+@pytest.mark.parametrize(
+    "words", [("room", "send", "--handle", "Not A Handle", "x"), ("iam", "a/b"), ("user", "show", "x.")]
+)
+def test_a_handle_that_can_not_be_one_is_refused_before_any_request(words: tuple[str, ...], run: Run) -> None:
+    """Nothing is written or sent for it."""
+    ran = run(*words, *(["--room", "r"] if words[0] == "room" else []))
+    assert ran.status == 2
+    assert "which is no handle" in ran.err

@@ -1,0 +1,156 @@
+"""`await` and `respond` as far as they need no hub: the command that is run, its environment, how it ends.
+
+Delivery itself, and a loop through restarts, is tested with a real hub in `e2e/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from clients.cli.tests.scripted import CUT, MESSAGE, ScriptedHub, answer
+from mycelium_cli.api import Caller, Hub
+from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.turn.handover import environment, run_command
+from mycelium_cli.turn.mailbox import Address, Mailbox, passes
+
+TURN = {"message": {**MESSAGE, "sender_name": "Avery Quinn"}, "earlier": [], "redelivered": False, "ack": "a1"}
+
+
+def mailbox_at(url: str, said: list[str], waits: list[float]) -> Mailbox:
+    hub = Hub(url, Caller("sec", "s1", ""))
+    return Mailbox(hub, Address("demo", "sec"), on_lost=said.append, pause=waits.append)
+
+
+def test_the_command_gets_json_on_stdin_and_the_context_in_its_environment(tmp_path: Path) -> None:
+    """The documented variables, and a session that can't acknowledge for the loop."""
+    variables = environment(TURN, mailbox_at("http://hub:8000", [], []))
+    assert run_command(f"cat > {tmp_path}/in; env > {tmp_path}/env; exit 7", TURN, variables) == 7
+    assert json.loads((tmp_path / "in").read_text()) == TURN
+    found = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
+    expected = {
+        "MYCELIUM_ROOM": "demo",
+        "MYCELIUM_ACTIVE_ROOM": "demo",
+        "MYCELIUM_HANDLE": "sec",
+        "MYCELIUM_AGENT_HANDLE": "sec",
+        "MYCELIUM_API_URL": "http://hub:8000",
+        "MYCELIUM_SESSION": "s1.exec",
+        "MYCELIUM_SENDER": "avery",
+        "MYCELIUM_SENDER_NAME": "Avery Quinn",
+        "MYCELIUM_PROMPT": "hello",
+        "MYCELIUM_REPLY_TO": MESSAGE["id"],
+        "MYCELIUM_THREAD": "",
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_command_that_ignores_its_stdin_is_fine_and_a_killed_one_is_not() -> None:
+    """Only exit 0 is success."""
+    assert run_command("true", {"text": "x" * 200_000}, {}) == 0
+    assert run_command("kill -9 $$", TURN, {}) == 137
+
+
+def test_a_prompt_too_long_for_the_environment_is_cut_there_but_whole_on_stdin(tmp_path: Path) -> None:
+    """Linux refuses a variable of 128 KiB."""
+    turn = {**TURN, "message": {**MESSAGE, "content": "ü" * 120_000}}
+    variables = environment(turn, mailbox_at("http://hub:8000", [], []))
+    assert run_command(f"cat > {tmp_path}/in", turn, variables) == 0
+    assert json.loads((tmp_path / "in").read_text()) == turn
+    assert variables["MYCELIUM_PROMPT"] == "ü" * 50_000
+
+
+def test_an_interrupt_ends_the_command_and_all_it_started(tmp_path: Path) -> None:
+    """Nobody is left behind when the loop is told to end."""
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    main_thread = threading.get_ident()
+
+    def interrupt() -> None:
+        ready.read_text()
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_command(f"sh -c 'echo $$ > {tmp_path}/pid; echo > {ready}; exec sleep 300' & wait", TURN, {})
+    watcher.join(5)
+    inner = int((tmp_path / "pid").read_text())
+    assert not _runs(inner)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process lives; one that ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_wait_that_was_cut_is_asked_again_under_its_key(scripted: ScriptedHub) -> None:
+    """So the answer that was on its way comes once more."""
+    scripted.play(answer(204), CUT, answer(503, {"slug": "unavailable", "detail": "x"}), answer(200, TURN))
+    said: list[str] = []
+    waits: list[float] = []
+    assert mailbox_at(scripted.url, said, waits).next(None) == TURN
+    keys = scripted.keys()
+    assert keys[0] != keys[1]
+    assert keys[1] == keys[2] == keys[3]
+    assert scripted.received[1].document() == {"handle": "sec", "timeout_s": 300.0, "confirm": True}
+    assert len(said) == 1
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 409, 422])
+def test_a_wait_that_is_refused_ends(status: int, scripted: ScriptedHub) -> None:
+    """Repeating a refused identity would only flood the hub."""
+    scripted.play(answer(204), answer(status, {"slug": "x", "detail": "no"}))
+    with pytest.raises(Failure) as refused:
+        mailbox_at(scripted.url, [], []).next(None)
+    assert refused.value.http_status == status
+
+
+def test_what_may_pass_is_waited_out() -> None:
+    """Away, busy, broken."""
+    assert passes(Failure("gone", exit_status=UNREACHABLE))
+    assert passes(Failure("busy", problem={"status": 429}))
+    assert passes(Failure("broken", problem={"status": 500}))
+    assert not passes(Failure("no", problem={"status": 403}))
+
+
+def test_a_message_counts_as_received_only_after_it_was_printed(scripted: ScriptedHub, run: Run) -> None:
+    """The report follows the output."""
+    scripted.play(answer(200, TURN), answer(204))
+    ran = run("await", "--handle", "@Sec", "--json")
+    assert json.loads(ran.out) == TURN
+    assert [request.line.split()[1] for request in scripted.received] == [
+        "/api/rooms/demo/await",
+        "/api/rooms/demo/ack",
+    ]
+    assert scripted.received[1].document() == {"handle": "sec", "ack": "a1", "outcome": "received"}
+
+
+def test_nothing_came_is_an_exit_status_of_its_own(scripted: ScriptedHub, run: Run) -> None:
+    """6, with a line on stderr and nothing on stdout."""
+    scripted.play(answer(204))
+    assert run("await", "--timeout", "0") == (6, "", "nothing came for @avery in demo within 0 s\n")
+
+
+def test_respond_inside_exec_answers_what_the_loop_was_given(
+    scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its session is another one, so the environment says it; flags win."""
+    monkeypatch.setenv("MYCELIUM_REPLY_TO", "m1")
+    monkeypatch.setenv("MYCELIUM_THREAD", "t1")
+    scripted.play(answer(201, MESSAGE), answer(201, MESSAGE))
+    run("respond", "ok")
+    run("respond", "--task", "work/x", "ok")
+    assert [request.document() for request in scripted.received] == [
+        {"handle": "avery", "content": "ok", "task": "t1", "reply_to": "m1"},
+        {"handle": "avery", "content": "ok", "task": "work/x"},
+    ]
