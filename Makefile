@@ -11,7 +11,8 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PARTS := $(patsubst %/pyproject.toml,%,$(wildcard proto/pyproject.toml services/*/pyproject.toml clients/cli/pyproject.toml))
 SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli)
-TESTS := $(wildcard tests services/*/tests clients/cli/tests contracts e2e bench)
+TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts e2e bench),\
+	$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 ARGS ?=
 
 export PATH := $(BIN):$(PATH)
@@ -20,12 +21,13 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## this menu
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- using it ---------------------------------------------------------------------------------------------------------
 
 .PHONY: setup up down demo
 setup: $(VENV)/.ready ## a virtual environment with everything in it; quick when nothing changed
+	@:
 
 up: setup ## start the hub in the background on your own home, print its address
 	@mycelium up --detach $(ARGS)
@@ -75,7 +77,7 @@ check-text: setup
 # Generated text stands between cog's marks; regenerating it must change nothing.
 check-docs: setup
 	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; \
-	test -z "$$files" || cog --check -q $$files || { echo "the docs are behind the code: make docs"; exit 1; }
+	test -z "$$files" || cog --check --verbosity=0 $$files || { echo "the docs are behind the code: make docs"; exit 1; }
 
 # --- writing it -------------------------------------------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ fmt: setup ## format the code and mend what the linter can
 	@ruff format --quiet . && ruff check --quiet --fix .
 
 lock: $(BIN)/uv ## choose versions anew within requirements.in and write requirements.lock
-	@uv pip compile requirements.in --universal --python-version 3.11 --generate-hashes --quiet --upgrade \
+	@sh .ci/uv pip compile requirements.in --universal --python-version 3.11 --generate-hashes --quiet --upgrade \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## remove the environment and every cache
@@ -100,6 +102,7 @@ clean: ## remove the environment and every cache
 # --- how setup is done ------------------------------------------------------------------------------------------------
 
 $(BIN)/uv:
+	@echo "making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mycelium needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
@@ -109,6 +112,7 @@ $(BIN)/uv:
 
 # The parts are installed as they stand (editable); their own requirements are all in the lock.
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PARTS)) | $(BIN)/uv
-	@uv pip install --quiet --require-hashes -r requirements.lock
-	@uv pip install --quiet --no-deps --no-build-isolation $(addprefix -e ./,$(PARTS))
+	@echo "installing what requirements.lock lists ..."
+	@sh .ci/uv pip install --quiet --require-hashes -r requirements.lock
+	@sh .ci/uv pip install --quiet --no-deps --no-build-isolation $(addprefix -e ./,$(PARTS))
 	@touch $@

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import logging.handlers
+import os
 import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def readable(service: str, raw: str) -> Line:
 
 
 def _moment(at: str) -> str:
-    return f"{at[:10]} {at[11:23]}"
+    return f"{at[:10]} {at[11:23].removesuffix('Z')}"
 
 
 def _readable_nats(raw: str) -> Line:
@@ -126,45 +127,65 @@ def files(home: Home, service: str | None) -> dict[str, Path]:
     return chosen
 
 
-def last(home: Home, service: str | None, count: int) -> list[tuple[str, str]]:
-    """The last records of some services, oldest first, as pairs of service and raw line."""
+@dataclass(frozen=True)
+class Mark:
+    """How far a file has been read: which file it was, and the byte after the last line."""
+
+    inode: int
+    position: int
+
+
+def marks(home: Home, service: str | None) -> dict[str, Mark]:
+    """The ends of the log files at this moment, by service."""
+    states = {name: path.stat() for name, path in files(home, service).items()}
+    return {name: Mark(state.st_ino, state.st_size) for name, state in states.items()}
+
+
+def last(home: Home, ends: Mapping[str, Mark], count: int) -> list[tuple[str, str]]:
+    """The last records before some ends, oldest first, as pairs of service and raw line."""
     found: list[tuple[str, str, str]] = []
-    for name, path in files(home, service).items():
+    for name, end in ends.items():
         at = ""
-        for raw in _last_lines(path, count):
+        for raw in _last_lines(home.logs / f"{name}.log", end, count):
             at = readable(name, raw).at or at  # a line that has no time belongs to the one before
             found.append((at, name, raw))
     found.sort(key=lambda entry: entry[0])
     return [(name, raw) for _, name, raw in found[max(0, len(found) - count) :]]
 
 
-def _last_lines(path: Path, count: int) -> list[str]:
+def _last_lines(path: Path, end: Mark, count: int) -> list[str]:
     lines: deque[str] = deque(maxlen=count)
     for file in (path.with_name(f"{path.name}.1"), path):
         if file.exists():
-            with file.open(encoding="utf-8", errors="replace") as opened:
-                lines.extend(line.rstrip("\n") for line in opened)
+            with file.open("rb") as opened:
+                whole = opened.read() if file.stat().st_ino != end.inode else opened.read(end.position)
+            lines.extend(_split(whole))
     return list(lines)
 
 
-def follow(home: Home, service: str | None) -> Iterator[tuple[str, str]]:
-    """New records as they are written, for ever; files that appear or are rotated are picked up."""
-    positions = {path: (path.stat().st_ino, path.stat().st_size) for path in files(home, service).values()}
+def follow(home: Home, service: str | None, ends: Mapping[str, Mark]) -> Iterator[tuple[str, str]]:
+    """Records after some ends as they are written, for ever; files that appear or are rotated are picked up."""
+    read = dict(ends)
     while True:
         for name, path in files(home, service).items():
-            try:
-                state = path.stat()
-            except FileNotFoundError:  # at this moment rotated away
-                continue
-            inode, position = positions.get(path, (state.st_ino, 0))
-            if inode != state.st_ino or position > state.st_size:
-                position = 0
-            with path.open("rb") as opened:
-                opened.seek(position)
-                for raw in opened:
-                    if not raw.endswith(b"\n"):
-                        break
-                    position += len(raw)
-                    yield name, raw.decode(errors="replace").rstrip("\n")
-            positions[path] = (state.st_ino, position)
+            lines, read[name] = _new_lines(path, read.get(name))
+            yield from ((name, line) for line in lines)
         time.sleep(FOLLOW_S)
+
+
+def _new_lines(path: Path, mark: Mark | None) -> tuple[list[str], Mark]:
+    try:
+        with path.open("rb") as opened:
+            inode = os.fstat(opened.fileno()).st_ino
+            begin = mark.position if mark and mark.inode == inode else 0
+            opened.seek(begin)
+            new = opened.read()
+    except FileNotFoundError:  # at this moment rotated away
+        return [], mark or Mark(0, 0)
+    whole = new[: new.rfind(b"\n") + 1]
+    return _split(whole), Mark(inode, begin + len(whole))
+
+
+def _split(data: bytes) -> list[str]:
+    """Lines as files have them: `str.splitlines` would also split at characters that a text may hold."""
+    return data.decode(errors="replace").removesuffix("\n").split("\n") if data else []

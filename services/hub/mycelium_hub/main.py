@@ -142,10 +142,10 @@ def show_logs(*, service: str | None, tail: int, follow: bool, folder: str | Non
     def show(name: str, raw: str) -> None:
         print(_record(name, raw) if as_json else logs.readable(name, raw).text, flush=follow)
 
-    coming = logs.follow(home, service) if follow else None
-    for name, raw in logs.last(home, service, tail):
+    ends = logs.marks(home, service)
+    for name, raw in logs.last(home, ends, tail):
         show(name, raw)
-    for name, raw in coming or ():
+    for name, raw in logs.follow(home, service, ends) if follow else ():
         show(name, raw)
 
 

@@ -122,6 +122,9 @@ async def _answers(url: str) -> None:
             connection.request("GET", "/healthz")
             return connection.getresponse().status
 
-    status = await asyncio.to_thread(ask)
+    try:
+        status = await asyncio.to_thread(ask)
+    except (OSError, http.client.HTTPException) as error:
+        raise Refused(f"the gateway does not answer at {url} ({error}); see `mycelium logs gateway`") from error
     if status != http.HTTPStatus.OK:
         raise Refused(f"{url}/healthz answers {status}")

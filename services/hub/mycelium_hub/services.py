@@ -48,12 +48,19 @@ async def _rooms(given: Surroundings) -> Stop:
 
 
 async def _gateway(given: Surroundings) -> Stop:
-    from mycelium_gateway import service
+    from mycelium_gateway.service import service
     from mycelium_gateway.settings import GatewaySettings
+    from mycelium_kernel import run
 
-    host, port = given.listener.getsockname()[:2]
-    gateway = await service.start(GatewaySettings(host=host, port=port, listener=given.listener), given.nats)
-    return gateway.stop
+    settings = GatewaySettings(
+        host=given.settings.host,
+        port=given.listener.getsockname()[1],
+        listener=given.listener,
+        allowed_hosts=given.settings.allowed_hosts,
+        services=tuple(name for name in NAMES if name != "gateway"),
+    )
+    runtime = await run.start(service(settings), given.nats, None)
+    return runtime.stop
 
 
 PARTS = (

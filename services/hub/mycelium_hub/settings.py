@@ -26,6 +26,12 @@ SETTINGS = (
         aliases=("MYCELIUM_BIND_ADDR",),
     ),
     Setting(
+        "runtime.allowed_hosts",
+        "str",
+        "",
+        "Names, beside its own address, under which the hub may be called, parted by commas; *.example.com is one.",
+    ),
+    Setting(
         "auth.insecure",
         "bool",
         False,
@@ -50,6 +56,7 @@ class HubSettings:
 
     port: int
     host: str
+    allowed_hosts: tuple[str, ...]
     insecure: bool
     log_level: str
     traces_endpoint: str
@@ -71,6 +78,7 @@ def load(folder: Path, environ: Mapping[str, str], port: int | None = None) -> H
     return HubSettings(
         port=wanted,
         host=str(found["runtime.bind_addr"].value),
+        allowed_hosts=tuple(str(found["runtime.allowed_hosts"].value).replace(",", " ").split()),
         insecure=bool(found["auth.insecure"].value),
         log_level=level,
         traces_endpoint=str(found["telemetry.traces_endpoint"].value),

@@ -44,6 +44,8 @@ class Status:
             ("hub", str(health.get("status", "")), f"{self.url}  pid {self.pid}  up {_span(self.uptime_s)}"),
             ("nats", "ok" if self.nats_pid else "down", f"127.0.0.1:{self.nats_port}  pid {self.nats_pid or '-'}"),
         ]
+        if self.health:
+            rows.append(("gateway", "ok", ""))  # it gave the answer
         for name, said in (health.get("services") or {}).items():
             rows.append((name, str(said.get("status", "")), str(said.get("detail") or "")))
         lines = [f"{name:<9} {state:<10} {detail}".rstrip() for name, state, detail in rows]

@@ -10,6 +10,7 @@ from pathlib import Path
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.api import KeyValueConfig, StorageType
 
 from mycelium_hub import nats_config, nats_server
@@ -79,7 +80,7 @@ async def test_the_kernel_finds_the_server_fit(server: tuple[Home, int], user: s
 async def test_a_request_in_ones_own_name_is_answered(rooms: Caller, gateway: Caller) -> None:
     """The gateway asks, rooms hears it and answers on the gateway's inbox."""
 
-    async def answer(message: nats.aio.msg.Msg) -> None:
+    async def answer(message: Msg) -> None:
         await message.respond(b"here")
 
     await rooms.client.subscribe("svc.rooms.get_room.*", queue="q", cb=answer)
@@ -143,8 +144,10 @@ async def test_the_buckets_owner_writes_and_others_watch(rooms: Caller, gateway:
 
 async def test_a_stranger_is_not_let_in(server: tuple[Home, int]) -> None:
     """Without the password that lies in the home, nobody connects."""
+    client = Client()
     with pytest.raises(nats.errors.Error, match=r"(?i)authorization"):
-        await nats.connect(f"nats://127.0.0.1:{server[1]}", user="rooms", password="guess", allow_reconnect=False)
+        await client.connect(f"nats://127.0.0.1:{server[1]}", user="rooms", password="guess", allow_reconnect=False)
+    await client.close()
 
 
 def test_passwords_are_private_and_stay(tmp_path: Path) -> None:
