@@ -6,13 +6,15 @@ same key, so the hub does it once; when nothing ever left, the command fails at 
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
-from mycelium_cli.output import clean_line, note
+from mycelium_cli.output import note
+from mycelium_cli.problems import Answer, failure_of_answer, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 if TYPE_CHECKING:
@@ -23,10 +25,8 @@ RETRY_BUDGET_S = 10.0
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
-_SHOWN_OF_GARBAGE = 80
 
-# What to type next where only the command line knows it.
-_HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
+_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 Query = Mapping[str, str | int | list[str] | None]
 
@@ -37,14 +37,6 @@ class Caller(NamedTuple):
     handle: str
     session: str
     token: str
-
-
-class Answer(NamedTuple):
-    """The hub's answer: its status, its JSON (`None` when there is none) and its headers in lower case."""
-
-    status: int
-    data: Any
-    headers: dict[str, str]
 
 
 class Document(dict[str, Any]):
@@ -76,9 +68,8 @@ def new_key() -> str:
 
 def _traceparent() -> str:
     """This command's place in a trace: the caller's trace when there is one, so a whole run shows as one."""
-    given = os.environ.get("TRACEPARENT", "")
-    trace = given.split("-")[1] if given.count("-") == 3 and len(given) == 55 else os.urandom(16).hex()
-    return f"00-{trace}-{os.urandom(8).hex()}-01"
+    given = _TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
+    return f"00-{given[1] if given else os.urandom(16).hex()}-{os.urandom(8).hex()}-01"
 
 
 class Hub:
@@ -127,7 +118,7 @@ class Hub:
         try:
             return self._once(self._write("POST", path, body, key), timeout_s)
         except (Unreached, Cut) as error:
-            raise self.unreached(str(error)) from None
+            raise unreached(self.url, str(error)) from None
         except _Again as again:
             raise again.failure from None
 
@@ -159,13 +150,8 @@ class Hub:
         response = line.ask(request, quiet_s)
         if response.status != 200:
             answer = self._read(line, response)
-            raise self._failure(answer)
+            raise failure_of_answer(self.url, answer)
         return line, response
-
-    def unreached(self, cause: str) -> Failure:
-        """The failure of every command that has no hub to talk to."""
-        text = f"Failed to connect to the Mycelium API at {self.url}: {cause}"
-        return Failure(text, exit_status=UNREACHABLE, hint="mycelium up (or set MYCELIUM_API_URL)")
 
     def _until_answered(self, request: Request, timeout_s: float, key: str = "") -> Answer:
         """Ask until there is an answer, the budget is spent, or it is certain that nothing was done."""
@@ -176,11 +162,11 @@ class Hub:
             try:
                 return self._once(request, timeout_s)
             except Unreached as error:
-                failure = self.unreached(str(error))
+                failure = unreached(self.url, str(error))
                 if not maybe_done:
                     raise failure from None
             except Cut as error:
-                failure = self.unreached(f"the line was cut ({error})")
+                failure = unreached(self.url, f"the line was cut ({error})")
                 maybe_done = True
             except _Again as again:
                 failure, after_s = again.failure, again.after_s
@@ -198,9 +184,9 @@ class Hub:
         took_ms = (time.monotonic() - begun_s) * 1000
         self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
         if answer.status == 503:
-            raise _Again(self._failure(answer), _retry_after(answer))
+            raise _Again(failure_of_answer(self.url, answer), _retry_after(answer))
         if answer.status >= 300:
-            raise self._failure(answer)
+            raise failure_of_answer(self.url, answer)
         return answer
 
     def _read(self, line: Line, response: "HTTPResponse") -> Answer:
@@ -226,30 +212,8 @@ class Hub:
             return Answer(response.status, document, headers)
         text = content.decode("utf-8", "replace")
         if response.status < 300:
-            raise self._stranger(response.status, text)
+            raise stranger(self.url, response.status, text)
         return Answer(response.status, text, headers)
-
-    def _failure(self, answer: Answer) -> Failure:
-        if isinstance(answer.data, dict) and ("slug" in answer.data or "detail" in answer.data):
-            return failure_of_problem(answer.status, answer.data, answer.headers)
-        moved = answer.headers.get("location", "")
-        if answer.status < 400 and moved:
-            base = moved.partition("/api/")[0]
-            return Failure(
-                f"the hub at {self.url} has moved to {clean_line(base)}",
-                exit_status=UNREACHABLE,
-                hint=f"mycelium config set server.api_url {clean_line(base)}",
-            )
-        return self._stranger(answer.status, answer.data)
-
-    def _stranger(self, status: int, content: object) -> Failure:
-        """Something answered that is no Mycelium hub: a proxy, a login page, another program on the port."""
-        from http.client import responses
-
-        start = clean_line(content or "")[:_SHOWN_OF_GARBAGE].strip()
-        said = f' ("{start}…")' if start else ""
-        cause = f"{status} {responses.get(status, '')} from {self.url}, which does not answer as a Mycelium hub"
-        return Failure(f"{cause}{said}", exit_status=UNREACHABLE, hint="mycelium config get server.api_url")
 
     def _say(self, text: str) -> None:
         if self.verbose:
@@ -273,28 +237,6 @@ def pauses() -> Iterator[float]:
     while True:
         yield pause_s
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-
-
-def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[str, str]) -> Failure:
-    """A problem document as a failure: status and detail word for word, near names, what to type next."""
-    detail = problem.get("detail") or problem.get("title") or "no reason given"
-    cause = clean_line(f"{status} {detail if isinstance(detail, str) else json.dumps(detail)}")
-    missing = [name for name in _near(problem) if name not in cause]
-    if missing:
-        cause += f"; did you mean {' or '.join(missing)}?"
-    hint = clean_line(problem.get("next") or _HINTS.get(problem.get("slug", ""), ""))
-    if not hint and headers.get("retry-after"):
-        hint = f"the same again in {clean_line(headers['retry-after'])} s"
-    if status == 500 and problem.get("key"):
-        cause += f" (key {clean_line(problem['key'])}, see: mycelium logs)"
-    whole = {"status": status, **problem}
-    return Failure(cause, exit_status=exit_of_http(status), hint=hint, problem=whole)
-
-
-def _near(problem: dict[str, Any]) -> list[str]:
-    """The names or ids that may have been meant."""
-    near = problem.get("near") or problem.get("candidates") or []
-    return [clean_line(name) for name in near] if isinstance(near, list) else []
 
 
 def _encoded(body: object) -> bytes:

@@ -152,9 +152,19 @@ def checked_url(text: str, source: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator and url:
         raise usage(f'{source} is "{text}", an address without http:// or https://', f"use http://{url}")
-    if scheme not in {"http", "https"} or not rest or set(rest) & set(" ?#@\\"):
+    if scheme not in {"http", "https"} or set(rest) & set(" ?#@\\") or not _names_a_host(url):
         raise usage(f'{source} is "{text}", which is no http:// or https:// address')
     return url
+
+
+def _names_a_host(url: str) -> bool:
+    from urllib.parse import urlsplit  # whoever asks a hub has it loaded anyway
+
+    try:
+        place = urlsplit(url)
+        return bool(place.hostname) and place.port != 0
+    except ValueError:
+        return False
 
 
 def shown(setting: Setting, value: object) -> str:

@@ -57,8 +57,16 @@ def room(flag: str | None) -> Value | None:
 
 def token() -> Value | None:
     """The credential; only the environment holds one so far."""
-    found = os.environ.get("MYCELIUM_AGENT_AUTH_TOKEN", "").strip()
-    return Value(found, "MYCELIUM_AGENT_AUTH_TOKEN") if found else None
+    name = "MYCELIUM_AGENT_AUTH_TOKEN"
+    found = os.environ.get(name, "").strip()
+    return Value(plain(found, name), name) if found else None
+
+
+def plain(text: str, source: str) -> str:
+    """A text that can travel in a header, or a refusal that doesn't repeat what may be a secret."""
+    if not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise usage(f"{source} holds a blank or a character that is not plain ASCII")
+    return text
 
 
 def hub_url() -> Value:
@@ -112,7 +120,7 @@ class Here:
 
     def __init__(self, *, json_wanted: bool = False, verbose: bool = False, key: str | None = None) -> None:
         self.verbose = verbose
-        self.key = key
+        self.key = plain(key, "--key") if key else None
         self.out = Output(json_wanted=json_wanted)
 
     @property

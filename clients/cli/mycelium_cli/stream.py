@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from mycelium_cli.api import Hub, Query, pauses
 from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.problems import unreached
 from mycelium_cli.transport import Cut, Unreached
 
 # The hub pings every 15 s: three missed ones are a line that is gone without a word.
@@ -66,7 +67,7 @@ def follow(
             line, response = hub.open_stream(path, query, _resume(last_id), QUIET_S)
         except (Unreached, Cut) as error:
             if not ever:
-                raise hub.unreached(str(error)) from None
+                raise unreached(hub.url, str(error)) from None
         except Failure as failure:
             if not ever or failure.exit_status != UNREACHABLE:
                 raise

@@ -98,6 +98,9 @@ def test_two_writers_at_once_lose_nothing(home: Path) -> None:
         ("runtime.backend_port", "70000", "runtime.backend_port is a port from 0 to 65535, not 70000"),
         ("auth.insecure", "maybe", 'auth.insecure is true or false, not "maybe"'),
         ("server.api_url", "hub:8000", "an address without http:// or https://. Next: use http://hub:8000"),
+        ("server.api_url", "http://hub:80000", "which is no http:// or https:// address"),
+        ("server.api_url", "http://[::1", "which is no http:// or https:// address"),
+        ("server.api_url", "http://", "which is no http:// or https:// address"),
         ("server.api_url", "ftp://hub", "which is no http:// or https:// address"),
     ],
 )

@@ -75,6 +75,16 @@ def test_whoami_sources_says_what_commands_do(scripted: ScriptedHub, run: Run, m
     assert scripted.received[0].headers["authorization"] == "Bearer eyJabcdefgh1234"
 
 
+@pytest.mark.parametrize("wrong", ["two words", "line\nbreak", "é"])
+def test_a_token_that_no_header_can_carry_is_refused_without_being_shown(
+    wrong: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be a secret with a slip in it."""
+    monkeypatch.setenv("MYCELIUM_AGENT_AUTH_TOKEN", wrong)
+    said = "error: MYCELIUM_AGENT_AUTH_TOKEN holds a blank or a character that is not plain ASCII\n"
+    assert run("room", "ls") == (2, "", said)
+
+
 def test_whoami_without_a_hub_still_says_what_is_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What this machine knows doesn't need the hub."""
     monkeypatch.setenv("MYCELIUM_API_URL", "http://127.0.0.1:9")

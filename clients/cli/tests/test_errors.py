@@ -7,8 +7,8 @@ import json
 import pytest
 
 from clients.cli.tests.conftest import Run
-from mycelium_cli.api import failure_of_problem
 from mycelium_cli.errors import Failure, exit_of_http, nearest, slips
+from mycelium_cli.problems import failure_of_problem
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def environment(turn: Document, mailbox: Mailbox) -> dict[str, str]:
         "MYCELIUM_AGENT_HANDLE": handle,
         "MYCELIUM_API_URL": hub.url,
         # A `respond` in there must not count as this loop's next call, which would acknowledge the message.
-        "MYCELIUM_SESSION": f"{hub.caller.session}.exec",
+        "MYCELIUM_SESSION": f"{hub.caller.session[:190]}.exec",
         "MYCELIUM_SENDER": str(message["sender_handle"]),
         "MYCELIUM_SENDER_NAME": str(message.get("sender_name") or ""),
         "MYCELIUM_PROMPT": prompt.decode("utf-8", "ignore"),

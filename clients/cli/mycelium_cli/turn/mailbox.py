@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mycelium_cli.api import Answer, Hub, api_path, new_key, pauses
+from mycelium_cli.api import Hub, api_path, new_key, pauses
 from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.problems import Answer
 from mycelium_cli.wording import Document
 
 # One request waits this long at most; longer waits are several. Proxies cut connections that say nothing.

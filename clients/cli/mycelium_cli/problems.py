@@ -1,0 +1,72 @@
+"""Answers that are no success, as failures: problem documents, other programs on the port, no hub at all.
+
+`api` asks and decides whether to ask again; what a person reads about it is made here.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
+from mycelium_cli.output import clean_line
+
+_SHOWN_OF_GARBAGE = 80
+# What to type next where only the command line knows it.
+_HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
+
+
+class Answer(NamedTuple):
+    """The hub's answer: its status, its JSON (`None` when there is none) and its headers in lower case."""
+
+    status: int
+    data: Any
+    headers: dict[str, str]
+
+
+def unreached(url: str, cause: str) -> Failure:
+    """The failure of every command that has no hub to talk to."""
+    text = f"Failed to connect to the Mycelium API at {url}: {cause}"
+    return Failure(text, exit_status=UNREACHABLE, hint="mycelium up (or set MYCELIUM_API_URL)")
+
+
+def failure_of_answer(url: str, answer: Answer) -> Failure:
+    """Why an answer is none that a command can go on with."""
+    if isinstance(answer.data, dict) and ("slug" in answer.data or "detail" in answer.data):
+        return failure_of_problem(answer.status, answer.data, answer.headers)
+    moved = clean_line(answer.headers.get("location", "").partition("/api/")[0])
+    if answer.status < 400 and moved:
+        cause = f"the hub at {url} has moved to {moved}"
+        return Failure(cause, exit_status=UNREACHABLE, hint=f"mycelium config set server.api_url {moved}")
+    return stranger(url, answer.status, answer.data)
+
+
+def stranger(url: str, status: int, content: object) -> Failure:
+    """Something answered that is no Mycelium hub: a proxy, a login page, another program on the port."""
+    from http.client import responses  # loaded with the connection
+
+    start = clean_line(content or "")[:_SHOWN_OF_GARBAGE].strip()
+    said = f' ("{start}…")' if start else ""
+    cause = f"{status} {responses.get(status, '')} from {url}, which does not answer as a Mycelium hub{said}"
+    return Failure(cause, exit_status=UNREACHABLE, hint="mycelium config get server.api_url")
+
+
+def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[str, str]) -> Failure:
+    """A problem document as a failure: status and detail word for word, near names, what to type next."""
+    detail = problem.get("detail") or problem.get("title") or "no reason given"
+    cause = clean_line(f"{status} {detail if isinstance(detail, str) else json.dumps(detail)}")
+    missing = [name for name in _near(problem) if name not in cause]
+    if missing:
+        cause += f"; did you mean {' or '.join(missing)}?"
+    hint = clean_line(problem.get("next") or _HINTS.get(problem.get("slug", ""), ""))
+    if not hint and headers.get("retry-after"):
+        hint = f"the same again in {clean_line(headers['retry-after'])} s"
+    if status == 500 and problem.get("key"):
+        cause += f" (key {clean_line(problem['key'])}, see: mycelium logs)"
+    whole = {"status": status, **problem}
+    return Failure(cause, exit_status=exit_of_http(status), hint=hint, problem=whole)
+
+
+def _near(problem: dict[str, Any]) -> list[str]:
+    """The names or ids that may have been meant."""
+    near = problem.get("near") or problem.get("candidates") or []
+    return [clean_line(name) for name in near] if isinstance(near, list) else []
