@@ -148,8 +148,8 @@ def _number(setting: Setting, text: str) -> int | float:
 
 def checked_url(text: str, source: str) -> str:
     """A hub's address without the last slash, or a refusal that shows a right one."""
+    scheme, separator, rest = text.strip().partition("://")
     url = text.strip().rstrip("/")
-    scheme, separator, rest = url.partition("://")
     if not separator and url:
         raise usage(f'{source} is "{text}", an address without http:// or https://', f"use http://{url}")
     if scheme not in {"http", "https"} or set(rest) & set(" ?#@\\") or not _names_a_host(url):
