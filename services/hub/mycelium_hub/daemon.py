@@ -54,7 +54,12 @@ def start(home: Home, port: int | None) -> tuple[Running, bool]:
         running = home.running()
         return process.poll() is not None or (running is not None and running.pid == process.pid)
 
-    if not processes.wait_until(settled, READY_S):
+    try:
+        in_time = processes.wait_until(settled, READY_S)
+    except KeyboardInterrupt:
+        process.terminate()
+        raise
+    if not in_time:
         process.terminate()
         raise Refused(f"the hub did not answer within {READY_S:.0f} s and was stopped; see `mycelium logs`")
     running = home.running()

@@ -70,12 +70,14 @@ def current_service() -> str:
 
 
 class _Readable(logging.Formatter):
+    """One line a record; its traceback is in the file."""
+
     def __init__(self, inner: logging.Formatter | None) -> None:
         super().__init__()
         self._inner = inner or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        return readable(current_service(), self._inner.format(record)).text
+        return readable(current_service(), self._inner.format(record)).text.partition("\n")[0]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import contextvars
 import http.client
 import logging
 import os
+import resource
 import signal
 import socket
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ STOP_S = 10.0
 
 def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
     """Be the hub of `home` until told to stop. Refuses what is in the way. `echo` shows warnings on stderr."""
+    os.umask(0o077)
+    _allow_many_files()
     home.prepare()
     address.check(settings.host, insecure=settings.insecure)
     with home.owned():
@@ -38,6 +41,13 @@ def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
                 uvloop.run(Hub(home, settings, listener, echo=echo).run())
             finally:
                 home.withdraw()
+
+
+def _allow_many_files() -> None:
+    """Every reader of a live stream is an open file, and the usual limit is for programs with a few."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # some systems have a lower limit than they tell
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Hub:
@@ -53,10 +63,10 @@ class Hub:
         self._stops: list[tuple[str, Stop]] = []
 
     async def run(self) -> None:
-        """Start, wait for SIGTERM or SIGINT, stop. A signal during the start ends it there."""
+        """Start, wait for SIGTERM, SIGINT or SIGHUP, stop. A signal during the start ends it there."""
         end = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, end.set)
         ending = asyncio.create_task(end.wait())
         starting = asyncio.create_task(self._start())
@@ -74,6 +84,10 @@ class Hub:
     async def _start(self) -> None:
         self._nats, nats_port = await nats_server.start(self.home, tuple(part.user for part in PARTS))
         logs.write(self.home, NAMES, self.settings.log_level, echo=self._echo)
+        if self.settings.traces_endpoint:
+            from mycelium_kernel import telemetry
+
+            telemetry.configure_traces("mycelium", endpoint=self.settings.traces_endpoint)
         LOGGER.info("starting, version %s, home %s", __version__, self.home.path)
         for part in PARTS:
             nats = nats_server.settings(self.home, nats_port, part.name)

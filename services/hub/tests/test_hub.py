@@ -1,0 +1,249 @@
+"""The hub as its user runs it: real processes, killed and started again, on a home and a port of the test's own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mycelium_hub import address, processes
+
+if TYPE_CHECKING:
+    from services.hub.tests.conftest import HubCommand
+
+Wait = Callable[[Callable[[], object]], None]
+READY_S = 3.0
+CREATED = 201
+
+
+def _call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+    place = urlsplit(url)
+    with closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)) as connection:
+        headers = {"Content-Type": "application/json", "Mycelium-Handle": "tester"}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        return answer.status, json.loads(data) if data.startswith((b"{", b"[")) else data.decode()
+
+
+def _post(url: str, text: str) -> dict[str, Any]:
+    status, message = _call(url, "POST", "/api/rooms/demo/messages", {"content": text, "sender_handle": "tester"})
+    assert status == CREATED, message
+    assert isinstance(message, dict)
+    return message
+
+
+def _texts(url: str) -> list[str]:
+    _, page = _call(url, "GET", "/api/rooms/demo/messages")
+    return [item["content"] for item in page["items"] if item["message_type"] == "message"]
+
+
+def test_it_answers_within_three_seconds_of_an_empty_home(hub: HubCommand) -> None:
+    """Where it is stands in `run/hub.json`, private, only once it answers there."""
+    hub.start()  # so that what is measured is not the compiling of a fresh clone
+    hub("down", "--volumes", "--yes")
+    began = time.monotonic()
+    pid = hub.start()
+    took = time.monotonic() - began
+    written = json.loads(hub.home.hub_file.read_text())
+    assert written.keys() == {"url", "pid", "version", "started_at"}
+    assert written["pid"] == pid
+    assert hub.home.hub_file.stat().st_mode & 0o777 == 0o600
+    assert _call(written["url"], "GET", "/healthz") == (200, "ok")
+    assert _call(written["url"], "GET", "/health")[1]["status"] == "ok"
+    assert took < READY_S
+
+
+def test_up_twice_says_where_it_already_is(hub: HubCommand) -> None:
+    """In the background that is what was asked for; in the foreground it is refused with the reason."""
+    pid = hub.start()
+    again = hub("up", "--detach")
+    assert (again.returncode, again.stdout) == (0, f"The hub is already running at {hub.url} (pid {pid})\n")
+    foreground = hub("up")
+    assert foreground.returncode == 1
+    assert foreground.stderr == (f"mycelium-hub: a hub already runs on {hub.home.path}: pid {pid}, {hub.url}\n")
+
+
+def test_a_killed_nats_comes_back_and_nothing_is_lost(hub: HubCommand, wait: Wait) -> None:
+    """SIGKILL of the server under the services: what was acknowledged is there, and posting works again."""
+    hub.start()
+    url = hub.url
+    assert _call(url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
+    _post(url, "before")
+    killed = hub.nats_pid()
+    os.kill(killed, signal.SIGKILL)
+    _post(url, "after")
+    assert hub.nats_pid() != killed
+    assert _texts(url) == ["after", "before"]
+    wait(lambda: _call(url, "GET", "/health")[1]["status"] == "ok")
+
+
+def test_a_killed_hub_leaves_nothing_behind_and_starts_again(hub: HubCommand, wait: Wait) -> None:
+    """No process that owns its data survives; the next start finds every acknowledged post and a stale file."""
+    pid = hub.start()
+    assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
+    _post(hub.url, "kept")
+    os.kill(pid, signal.SIGKILL)
+    wait(lambda: not hub.processes())
+    assert json.loads(hub.home.hub_file.read_text())["pid"] == pid
+    assert hub("status").returncode == 3
+    assert hub.start() != pid
+    assert _texts(hub.url) == ["kept"]
+
+
+def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wait) -> None:
+    """Where the system can't end children with their parent, the next start does."""
+    hub.start()
+    hub("down")
+    config = hub.home.run / "nats.conf"
+    with subprocess.Popen([str(Path(sys.executable).parent / "nats-server"), "-c", str(config)]) as left:
+        wait(lambda: processes.command_line(left.pid) and hub.home.run.joinpath("nats.pid").exists())
+        wait(lambda: (hub.home.run / "nats.pid").read_text().strip() == str(left.pid))
+        hub.start()
+        assert left.wait(timeout=10) == -signal.SIGKILL
+    assert hub.nats_pid() != left.pid
+
+
+def test_it_stops_in_order_and_says_so(hub: HubCommand) -> None:
+    """`down` returns when every process is gone; a second one has nothing to do."""
+    pid = hub.start()
+    done = hub("down")
+    assert (done.returncode, done.stdout) == (0, f"The hub is stopped (pid {pid})\n")
+    assert not hub.processes()
+    assert not hub.home.hub_file.exists()
+    again = hub("down")
+    assert (again.returncode, again.stdout) == (0, f"No hub was running on {hub.home.path}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_in_the_foreground_it_prints_its_address_and_ends_by_a_signal(hub: HubCommand, number: int) -> None:
+    """Ctrl-C or SIGTERM is the ordinary end: status 0, nothing left."""
+    command = [sys.executable, "-P", "-m", "mycelium_hub", "up", "--port", "0"]
+    environment = hub.environment | {"MYCELIUM_HOME": str(hub.home.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().decode() == f"The hub answers at {hub.url}\n"
+        assert str(hub.home.path) in processes.command_line(process.pid)
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert not hub.processes()
+
+
+def test_a_signal_while_it_starts_ends_it_there(hub: HubCommand, wait: Wait) -> None:
+    """Ctrl-C at once also leaves nothing."""
+    command = [sys.executable, "-P", "-m", "mycelium_hub", "up", "--port", "0", "--home", str(hub.home.path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=hub.environment) as process:
+        wait(lambda: hub.home.run.joinpath("nats.pid").exists())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    assert not hub.processes()
+
+
+def test_two_hubs_run_side_by_side(hub: HubCommand, tmp_path: Path) -> None:
+    """Two homes are two hubs: nothing of one is seen in the other."""
+    other = type(hub)(tmp_path / "other")
+    hub.start()
+    try:
+        other.start()
+        assert hub.url != other.url
+        assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
+        assert _call(other.url, "GET", "/api/rooms/demo")[0] == 404
+    finally:
+        other("down")
+    assert _call(hub.url, "GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("how", ["flag", "environment", "file"])
+def test_a_port_in_use_is_said_with_a_way_out(hub: HubCommand, how: str) -> None:
+    """Wherever the port was asked for; nothing is left of the attempt."""
+    with closing(address.listen("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        hub.home.prepare()
+        if how == "file":
+            (hub.home.path / "config.toml").write_text(f"[runtime]\nbackend_port = {port}\n")
+        flags = ["--port", str(port)] if how == "flag" else []
+        environment = {"MYCELIUM_BACKEND_PORT": str(port)} if how == "environment" else {}
+        refused = hub("up", "--detach", *flags, **environment)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"mycelium-hub: port {port} is in use (pid {os.getpid()}, ")
+    assert refused.stderr.count("\n") == 1
+    assert not hub.processes()
+
+
+def test_an_open_address_without_sign_in_is_refused(hub: HubCommand) -> None:
+    """Unless the settings say that it is meant."""
+    refused = hub("up", "--detach", "--port", "0", MYCELIUM_BIND_ADDR="0.0.0.0")
+    assert refused.returncode == 1
+    assert "0.0.0.0 can be reached from other machines, and sign-in is off" in refused.stderr
+    hub.start(MYCELIUM_BIND_ADDR="0.0.0.0", MYCELIUM_AUTH_INSECURE="true")
+    assert hub.url.startswith("http://127.0.0.1:")
+    assert _call(hub.url, "GET", "/healthz")[0] == 200
+
+
+def test_status_shows_processes_address_and_health(hub: HubCommand) -> None:
+    """As lines and as JSON; 3 when none runs."""
+    nothing = hub("status")
+    assert (nothing.returncode, nothing.stdout) == (
+        3, f"no hub is running on {hub.home.path}; `mycelium up --detach` starts one\n",
+    )  # fmt: skip
+    pid = hub.start()
+    said = json.loads(hub("status", "--json").stdout)
+    assert (said["running"], said["pid"], said["url"], said["nats_pid"]) == (True, pid, hub.url, hub.nats_pid())
+    assert said["health"]["services"]["rooms"]["status"] == "ok"
+    shown = hub("status")
+    assert shown.returncode == 0
+    assert [line.split()[:2] for line in shown.stdout.splitlines()[:4]] == [
+        ["hub", "ok"], ["nats", "ok"], ["gateway", "ok"], ["rooms", "ok"],
+    ]  # fmt: skip
+
+
+def test_logs_of_all_and_of_one_are_shown(hub: HubCommand) -> None:
+    """Also after the end, when one wants to know why."""
+    hub.start()
+    hub("down")
+    everything = hub("logs").stdout
+    assert all(
+        word in everything for word in ("Server is ready", "rooms is ready", "gateway is ready", "ready at http")
+    )
+    rooms = hub("logs", "rooms", "--json", "--tail", "1000").stdout.splitlines()
+    assert {json.loads(line)["service"] for line in rooms} == {"rooms"}
+    assert hub("logs", "nonsense").returncode == 3
+
+
+def test_volumes_deletes_the_data_and_nothing_else(hub: HubCommand) -> None:
+    """Only after a yes; settings stay; the next hub is empty."""
+    hub.start()
+    assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
+    (hub.home.path / "config.toml").write_text("")
+    unasked = hub("down", "--volumes")
+    assert unasked.returncode == 2
+    assert "--yes" in unasked.stderr
+    assert hub.home.owner() is not None
+    assert hub("down", "--volumes", "--yes").returncode == 0
+    assert [path.name for path in hub.home.path.iterdir()] == ["config.toml"]
+    hub.start()
+    assert _call(hub.url, "GET", "/api/rooms/demo")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [(("up", "--detatch"), "--detach"), (("down", "--volume"), "--volumes"), (("logs", "--folow"), "--follow")],
+)
+def test_a_misspelt_flag_is_answered_with_the_right_one(hub: HubCommand, words: tuple[str, ...], hint: str) -> None:
+    """Usage errors have status 2 and name what was meant."""
+    refused = hub(*words)
+    assert refused.returncode == 2
+    assert hint in refused.stderr
