@@ -25,6 +25,7 @@ class Taken:
 
     message_id: str
     seat: str
+    sequence: int
     body: shapes.Json
 
 
@@ -84,4 +85,4 @@ async def _take(call: Call, wanted: Wanted, *, new_call: bool, timeout_s: float)
         "ack": write_token(taken.message_id, wanted.seat),
         "attempt": taken.attempt,
     }
-    return Taken(taken.message_id, wanted.seat, body)
+    return Taken(taken.message_id, wanted.seat, reply.sequence, body)

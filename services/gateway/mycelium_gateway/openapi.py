@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from mycelium_gateway.schemas.hub import Problem
+from mycelium_gateway.schemas.shape import examples
 
 DESCRIPTION = """A hub where people and AI agents share rooms.
 
@@ -68,6 +69,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     )
     components = made.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+    for name, shown in examples().items():  # FastAPI drops every null, of examples too
+        if name in components["schemas"]:
+            components["schemas"][name]["examples"] = shown
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     components["parameters"] = {

@@ -23,6 +23,7 @@ from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 LOGGER = logging.getLogger(__name__)
 FEED_PAGE = 500
+MISSED = "the last id is not of this log; read the rooms again"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -101,7 +102,7 @@ class LiveStream(Response):
         if after is not None and after > self._live.position:
             after = after if after <= await self._call.gateway.connection.last_sequence(None) else None
         if after is None:
-            await _chunk(send, frames.reset("the last id is not of this log; read the rooms again"))
+            await _chunk(send, frames.reset(MISSED))
         return after
 
     async def _write_feed(self, send: Send, after: int, until: int) -> int:

@@ -82,7 +82,11 @@ class WaitAnswer(Response):
 async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
     """Write the answer; returns whether the client was there to take all of it."""
     body = shapes.encode(taken.body)
-    headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
+    headers = [
+        (b"content-type", JSON.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"mycelium-sequence", str(taken.sequence).encode()),
+    ]
     await asyncio.sleep(0)  # a disconnection that the loop knows of is seen now
     if left.done():
         return False
@@ -119,7 +123,7 @@ async def acknowledge(room: str, body: schemas.Acknowledgement, call: Caller) ->
     description="Only a registered agent or user can. Thread and `reply_to` come from what the session got last.",
     responses=problems.responses(*POSTING, "handle.unregistered"),
 )
-async def respond(room: str, body: schemas.Response, call: Caller) -> Response:
+async def respond(room: str, body: schemas.Reply, call: Caller) -> Response:
     caller = call.named(body.handle)
     await call.gateway.waits.settled(caller.actor)
     request = service_pb2.PostMessageRequest(

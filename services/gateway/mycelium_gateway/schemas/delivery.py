@@ -42,7 +42,7 @@ class Acknowledgement(Body):
     seat: str = SEAT
 
 
-class Response(Body):
+class Reply(Body):
     """A reply. Without `task` it goes to the thread of the session's last delivered, unanswered message."""
 
     handle: str | None = HANDLE

@@ -76,7 +76,7 @@ class WhoAmI(Shape):
 class Problem(Shape):
     """RFC 9457: why a request failed. Further fields depend on the slug, such as `near`, `candidates`, `errors`."""
 
-    model_config = shown_as(PROBLEM)
+    model_config = shown_as(PROBLEM, extra="allow")
 
     type: str
     title: str = Field(description="A sentence for the slug.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +20,17 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def shown_as(example: Mapping[str, Any]) -> ConfigDict:
+def examples(shape: type[Shape] = Shape) -> dict[str, list[Any]]:
+    """The examples of every answer, by the name of its schema."""
+    found: dict[str, list[Any]] = {}
+    for kind in shape.__subclasses__():
+        shown = kind.model_config.get("json_schema_extra")
+        if isinstance(shown, dict):
+            found[kind.__name__] = list(shown["examples"])  # type: ignore[arg-type]
+        found.update(examples(kind))
+    return found
+
+
+def shown_as(example: Mapping[str, Any], *, extra: Literal["allow", "forbid"] = "forbid") -> ConfigDict:
     """The configuration of an answer that is documented by an example."""
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [dict(example)]})
+    return ConfigDict(extra=extra, json_schema_extra={"examples": [dict(example)]})

@@ -1,0 +1,130 @@
+"""The AsyncAPI document lists every fact of the protocol and every live event, no other, as they are sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from jsonschema import Draft202012Validator
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from mycelium.rooms.v1 import events_pb2, views_pb2
+from mycelium_gateway import frames
+from mycelium_gateway.stream import MISSED
+from mycelium_kernel.clock import from_millis
+
+CONTRACTS = Path(__file__).parent.parent
+DOCUMENT: dict[str, Any] = yaml.safe_load((CONTRACTS / "asyncapi.yaml").read_text(encoding="utf-8"))
+OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
+ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
+
+
+def fact_types() -> dict[str, type[Message]]:
+    """The events of the protocol: messages of `events.proto` that are no state."""
+    names = [name for name in events_pb2.DESCRIPTOR.message_types_by_name if not name.endswith("State")]
+    return {name: getattr(events_pb2, name) for name in names}
+
+
+def sample(kind: type[Message]) -> Message:
+    """An event with something in every field."""
+    event = kind()
+    fill(event)
+    if "room_id" in event.DESCRIPTOR.fields_by_name:
+        setattr(event, "room_id", ROOM)  # noqa: B010 - the type is known at run time only
+    return event
+
+
+def fill(message: Message) -> None:
+    for field in message.DESCRIPTOR.fields:
+        if field.message_type is not None and field.message_type.full_name == "google.protobuf.Timestamp":
+            getattr(message, field.name).CopyFrom(from_millis(1_756_917_600_250))
+        elif field.message_type is not None:
+            target = getattr(message, field.name)
+            fill(target.add() if field.is_repeated else target)
+        else:
+            value = "{}" if field.name == "metadata_json" else plain(field)
+            if field.is_repeated:
+                getattr(message, field.name).append(value)
+            else:
+                setattr(message, field.name, value)
+
+
+def plain(field: Any) -> Any:
+    if field.enum_type is not None:
+        return 1
+    if field.name == "message_type":
+        return "message"
+    return {FieldDescriptor.TYPE_STRING: "text", FieldDescriptor.TYPE_BOOL: True}.get(field.type, 1)
+
+
+def errors_of(name: str, value: object) -> list[str]:
+    """Why `value` is not the payload of the message `name`."""
+    files = {"https://contracts/asyncapi.yaml": DOCUMENT, "https://contracts/openapi.json": OPENAPI}
+    registry: Registry[Any] = Registry().with_resources(
+        (uri, DRAFT202012.create_resource(contents)) for uri, contents in files.items()
+    )
+    schema = {"$ref": f"https://contracts/asyncapi.yaml#/components/messages/{name}/payload"}
+    return [error.message for error in Draft202012Validator(schema, registry=registry).iter_errors(value)]
+
+
+def data_of(frame: bytes) -> tuple[str, dict[str, Any]]:
+    lines = dict(line.split(": ", 1) for line in frame.decode().strip().split("\n"))
+    found: dict[str, Any] = json.loads(lines["data"])
+    return lines["event"], found
+
+
+def test_every_fact_is_listed_and_none_is_stray() -> None:
+    """What travels on the bus stands in the document under its full name."""
+    listed = {message["name"] for message in DOCUMENT["components"]["messages"].values() if "." in message["name"]}
+
+    assert listed == {str(kind.DESCRIPTOR.full_name) for kind in fact_types().values()}
+
+
+def test_every_fact_is_shown_to_watchers_or_kept_from_them_on_purpose() -> None:
+    """A new event is decided about: it has a live event, or is named as unseen."""
+    assert set(frames.LIVE_EVENTS) | set(frames.UNSEEN) == set(fact_types().values())
+    assert not set(frames.LIVE_EVENTS) & set(frames.UNSEEN)
+
+
+def test_every_live_event_is_listed_and_none_is_stray() -> None:
+    """The stream's channels carry the events that the code sends."""
+    sent = {name for live in frames.LIVE_EVENTS.values() for name in live.names} | {"reset"}
+
+    assert set(DOCUMENT["channels"]["room"]["messages"]) == sent
+    assert set(DOCUMENT["channels"]["rooms"]["messages"]) == sent
+    assert {name for name, one in DOCUMENT["components"]["messages"].items() if "." not in one["name"]} == sent
+
+
+def test_every_message_stands_in_a_channel() -> None:
+    """A message that no channel carries is described for nobody."""
+    carried = {name for channel in DOCUMENT["channels"].values() for name in channel["messages"]}
+
+    assert carried == set(DOCUMENT["components"]["messages"])
+
+
+@pytest.mark.parametrize("kind", frames.LIVE_EVENTS, ids=lambda kind: kind.DESCRIPTOR.name)
+def test_a_live_event_has_the_shape_that_is_listed(kind: type[Message]) -> None:
+    """What the code sends for a fact fits the payload in the document, whichever of its names the event has."""
+    full, bare = sample(kind), kind()
+    if isinstance(bare, events_pb2.MemberSaved):
+        bare.member.kind = views_pb2.MEMBER_KIND_AGENT
+    if isinstance(bare, events_pb2.MessagePosted):
+        bare.message_type = "message"
+
+    for event in (full, bare):
+        name, data = data_of(frames.frame("e", 7, event, "demo"))
+        assert name in frames.LIVE_EVENTS[kind].names
+        assert errors_of(name, data) == []
+
+
+def test_a_reset_has_the_shape_that_is_listed() -> None:
+    """A watcher of another log is told so."""
+    name, data = data_of(frames.reset(MISSED))
+
+    assert (name, errors_of(name, data)) == ("reset", [])
