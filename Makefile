@@ -78,6 +78,7 @@ check-text: setup
 check-docs: setup
 	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; \
 	test -z "$$files" || cog --check --verbosity=0 $$files || { echo "the docs are behind the code: make docs"; exit 1; }
+	@python docs/generate.py --check || { echo "the docs are behind the code: make docs"; exit 1; }
 
 # --- writing it -------------------------------------------------------------------------------------------------------
 
@@ -86,7 +87,8 @@ proto: setup ## write the Python of the protocol from its .proto files
 	@sh proto/generate.sh
 
 docs: setup ## write the generated parts of the docs
-	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; test -z "$$files" || cog -r $$files
+	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; test -z "$$files" || cog -r --verbosity=0 $$files
+	@python docs/generate.py
 
 fmt: setup ## format the code and mend what the linter can
 	@ruff format --quiet . && ruff check --quiet --fix .

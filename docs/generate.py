@@ -1,0 +1,115 @@
+"""Writes what of the docs is made from the code: `docs/reference/*.md` and the CLI's `settings.json`.
+
+`python docs/generate.py` writes (`make docs`); with `--check` it changes nothing and fails when something is behind.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+import mycelium_gateway.reference
+import mycelium_hub.settings
+from mycelium_cli import main as cli
+from mycelium_kernel.settings import Setting
+
+ROOT = Path(__file__).parent.parent
+SETTINGS_JSON = ROOT / "clients/cli/mycelium_cli/settings.json"
+MADE = "<!-- Made by `make docs` from the code; changes here are lost. -->\n\n"
+
+
+def settings_rows() -> list[dict[str, object]]:
+    """The CLI's own settings as they stand in its file, and the hub's from their list."""
+    own = [row for row in json.loads(SETTINGS_JSON.read_text(encoding="utf-8")) if row["scope"] == "cli"]
+    return own + [_row(setting) for setting in mycelium_hub.settings.SETTINGS]
+
+
+def _row(setting: Setting) -> dict[str, object]:
+    return {
+        "key": setting.key,
+        "env": [*setting.aliases, *(name for name in setting.environment if name not in setting.aliases)],
+        "default": setting.default,
+        "unit": setting.unit,
+        "why": setting.why,
+        "scope": setting.scope,
+    }
+
+
+def settings_json() -> str:
+    """The CLI's file: one setting a line."""
+    return "[\n" + ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in settings_rows()) + "\n]\n"
+
+
+def settings_page() -> str:
+    """Every setting with its key, environment, default and reason."""
+    lines = [
+        "# Settings\n\n" + MADE + "A flag wins over the environment, which wins over `config.toml` in `MYCELIUM_HOME`"
+        " (default `~/.mycelium`; `MYCELIUM_DATA_DIR` is another name for it). `mycelium config show` tells the value"
+        " and source of each; `mycelium config set KEY VALUE` writes the file.\n",
+        "| key | environment | default | unit | why | read by |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in settings_rows():
+        names = row["env"]
+        assert isinstance(names, list)
+        environment = ", ".join(f"`{name}`" for name in names)
+        default = f"`{row['default']}`" if row["default"] != "" else ""
+        reader = "every command" if row["scope"] == "cli" else "the hub"
+        lines.append(f"| `{row['key']}` | {environment} | {default} | {row['unit']} | {row['why']} | {reader} |")
+    return "\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """The help of every command, as it is printed."""
+    parts = ["# Commands\n\n" + MADE + "Every command takes `--json`, `--verbose` and `--help`.\n"]
+    root = cli.root()
+    for path, command in _walk(root, ["mycelium"]):
+        context = click.Context(command, info_name=" ".join(path), terminal_width=100, max_content_width=100)
+        parts.append(f"## {' '.join(path)}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def _walk(command: click.Command, path: list[str]) -> list[tuple[list[str], click.Command]]:
+    found = [(path, command)]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            if child is not None:
+                found += _walk(child, [*path, name])
+    return found
+
+
+def errors_page() -> str:
+    """Every slug, its status, and what to do."""
+    return (
+        "# Errors\n\n" + MADE + "An error is a problem document (RFC 9457, `application/problem+json`) with `slug`,"
+        " which is stable, `detail`, and where it helps `next`: a command that gets you further.\n\n"
+        + mycelium_gateway.reference.table()
+    )
+
+
+PAGES = {
+    SETTINGS_JSON: settings_json,
+    ROOT / "docs/reference/settings.md": settings_page,
+    ROOT / "docs/reference/commands.md": commands_page,
+    ROOT / "docs/reference/errors.md": errors_page,
+}
+
+
+def main(*, check: bool) -> int:
+    """Write every page, or with `check` say which are behind. Returns the exit status."""
+    behind = [path for path, make in PAGES.items() if not path.exists() or path.read_text(encoding="utf-8") != make()]
+    for path in behind:
+        if check:
+            print(f"behind the code: {path.relative_to(ROOT)}", file=sys.stderr)
+        else:
+            path.write_text(PAGES[path](), encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if check and behind else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
