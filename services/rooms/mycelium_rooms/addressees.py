@@ -1,0 +1,82 @@
+"""Who the handles in a text are: members of the room, users of the hub, teams, those who have left, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mycelium.rooms.v1 import views_pb2
+from mycelium_kernel import names
+from mycelium_kernel.tables import Tables
+from mycelium_rooms import lookup, mentions
+from mycelium_rooms.commands_messages import Addressee, Standing
+from mycelium_rooms.model import RoomRow
+from mycelium_rooms.waits import Waits
+
+
+def find(tables: Tables, waits: Waits, room: RoomRow, text: str) -> tuple[Addressee, ...]:
+    """Whom `text` names, each recipient once."""
+    found: dict[str, Addressee] = {}
+    for addressee in _each(tables, waits, room, mentions.parse(text)):
+        known = found.get(addressee.queue)
+        if known is None or (known.silent and not addressee.silent):
+            found[addressee.queue] = addressee
+    return tuple(found.values())
+
+
+def _each(tables: Tables, waits: Waits, room: RoomRow, named: Iterable[mentions.Name]) -> Iterator[Addressee]:
+    for name in named:
+        standing = _standing(tables, room, name.handle)
+        handles = [name.handle]
+        if standing is Standing.UNKNOWN:
+            team = _team(tables, room, name.handle)
+            handles, standing = (team, Standing.PRESENT) if team else (handles, standing)
+        for handle in handles:
+            queue = names.queue(handle, name.seat)
+            yield Addressee(
+                handle,
+                name.seat,
+                name.silent,
+                standing,
+                waiting=standing is Standing.PRESENT and waits.is_open(room.id, queue),
+                last_seen=_last_seen(tables, room, handle),
+            )
+
+
+def _standing(tables: Tables, room: RoomRow, handle: str) -> Standing:
+    """A member who has left stays so until it joins again; a handle that a user has taken since is the user's."""
+    row = tables.one("SELECT has_left, kind FROM member WHERE room_id = ? AND handle = ?", room.id, handle)
+    if row and not row[0]:
+        return Standing.PRESENT
+    if not room.private and lookup.is_user(tables, handle) and (not row or row[1] != views_pb2.MEMBER_KIND_USER):
+        return Standing.PRESENT
+    return Standing.LEFT if row else Standing.UNKNOWN
+
+
+def _team(tables: Tables, room: RoomRow, team: str) -> list[str]:
+    """The members of the room, and users that count as such, who belong to a team."""
+    rows = tables.all(
+        """SELECT member.handle FROM member LEFT JOIN user ON user.handle = member.handle
+           WHERE room_id = ?1 AND has_left = 0 AND (lower(member.team) = ?2 OR lower(coalesce(user.team, '')) = ?2)
+           UNION SELECT handle FROM user WHERE lower(team) = ?2 AND NOT ?3
+             AND NOT EXISTS (SELECT 1 FROM member WHERE room_id = ?1 AND member.handle = user.handle AND has_left = 1
+                             AND kind = ?4)
+           ORDER BY 1""",
+        room.id, team, room.private, views_pb2.MEMBER_KIND_USER,
+    )  # fmt: skip
+    return [row[0] for row in rows]
+
+
+def _last_seen(tables: Tables, room: RoomRow, handle: str) -> int:
+    row = tables.one("SELECT at FROM seen WHERE room_id = ? AND handle = ?", room.id, handle)
+    return int(row[0]) if row else 0
+
+
+def near(tables: Tables, room: RoomRow, handle: str) -> list[str]:
+    """The names most like `handle` among those that could have been written here."""
+    rows = tables.all(
+        """SELECT handle FROM member WHERE room_id = ?1 AND has_left = 0
+           UNION SELECT lower(team) FROM member WHERE room_id = ?1 AND has_left = 0 AND team != ''
+           UNION SELECT handle FROM user WHERE NOT ?2 UNION SELECT lower(team) FROM user WHERE team != '' AND NOT ?2""",
+        room.id, room.private,
+    )  # fmt: skip
+    return lookup.near(handle, (row[0] for row in rows if names.HANDLE.fullmatch(row[0])))

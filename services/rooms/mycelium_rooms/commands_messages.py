@@ -1,0 +1,195 @@
+"""Decisions on messages: post, respond, amend; and what became of each mention.
+
+The loads beside them look up rooms, ids and handles; here is what follows from it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium_kernel import clock, names, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context, Done, Fact
+from mycelium_rooms.commands_text import check_content, message_type
+from mycelium_rooms.model import RoomRow, session_of, speaker
+
+DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED})
+RECIPIENTS = 1_000  # after teams have been expanded
+
+
+class Standing(Enum):
+    """What a handle is in a room."""
+
+    PRESENT = "present"
+    LEFT = "left"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Addressee:
+    """One recipient that a text names: who it is, and how the room knows it."""
+
+    handle: str
+    seat: str
+    silent: bool
+    standing: Standing
+    waiting: bool = False
+    last_seen: int = 0
+
+    @property
+    def queue(self) -> str:
+        """The queue that it is delivered to, which is also how the mention is shown."""
+        return names.queue(self.handle, self.seat)
+
+
+@dataclass(frozen=True)
+class Posting:
+    """What a post is decided from."""
+
+    room: RoomRow
+    sender_name: str
+    thread: str
+    reply_to: str
+    addressees: tuple[Addressee, ...]
+    near: list[str]
+
+
+@dataclass(frozen=True)
+class Amending:
+    """What an amendment is decided from: the message as it stands, and whom the new text names."""
+
+    room: RoomRow
+    message_id: str
+    sender: str
+    content: str
+    mentions: tuple[views_pb2.Mention, ...]
+    addressees: tuple[Addressee, ...]
+    near: list[str]
+
+
+def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, context: Context) -> Fact | Done:
+    """Refused when nobody speaks, the text or metadata can't be taken, or it names someone unknown (unless allowed)."""
+    sender = speaker(context)
+    mentions = _mentions(loaded, sender, allow_unknown=request.allow_unknown)
+    event = events_pb2.MessagePosted(
+        room_id=loaded.room.id,
+        message_id=context.new_id(),
+        sender_handle=sender,
+        sender_name=loaded.sender_name,
+        session=session_of(context),
+        content=check_content(request.content),
+        message_type=message_type(request.message_type, request.metadata_json),
+        thread=loaded.thread,
+        reply_to=loaded.reply_to,
+        metadata_json=request.metadata_json,
+        mentions=mentions,
+        deliver_to=[mention.handle for mention in mentions if mention.state in DELIVERED],
+        created_at=clock.to_timestamp(context.now),
+        room=loaded.room.name,
+    )
+    return Fact(event, subject=subjects.posts(loaded.room.id))
+
+
+def answer_post(event: events_pb2.MessagePosted, sequence: int) -> service_pb2.PostMessageResponse:
+    return service_pb2.PostMessageResponse(message=posted_message(event, sequence))
+
+
+def posted_message(event: events_pb2.MessagePosted, sequence: int) -> views_pb2.Message:
+    """A message as it was posted."""
+    return views_pb2.Message(
+        id=event.message_id,
+        sequence=sequence,
+        room_id=event.room_id,
+        room=event.room,
+        sender_handle=event.sender_handle,
+        sender_name=event.sender_name,
+        content=event.content,
+        message_type=event.message_type,
+        thread=event.thread,
+        reply_to=event.reply_to,
+        metadata_json=event.metadata_json,
+        created_at=event.created_at,
+        mentions=event.mentions,
+    )
+
+
+def amend_message(loaded: Amending, request: service_pb2.AmendMessageRequest, context: Context) -> Fact | Done:
+    """Refused when the message is another's, or for what a post of the new text is refused for."""
+    sender = speaker(context)
+    if loaded.sender != sender:
+        short = names.short_id(loaded.message_id)
+        raise Refusal(
+            "message.not_yours", f"message {short} is by @{loaded.sender}; only @{loaded.sender} can amend it"
+        )
+    content = check_content(request.content)
+    if content == loaded.content:
+        return Done(service_pb2.AmendMessageResponse(message_id=loaded.message_id))
+    mentions = _mentions(loaded, sender, allow_unknown=request.allow_unknown)
+    before = {mention.handle: mention for mention in loaded.mentions if mention.state in DELIVERED}
+    event = events_pb2.MessageAmended(
+        room_id=loaded.room.id,
+        message_id=loaded.message_id,
+        content=content,
+        mentions=[before.get(mention.handle, mention) for mention in mentions],
+        deliver_to=[m.handle for m in mentions if m.state in DELIVERED and m.handle not in before],
+        amended_at=clock.to_timestamp(context.now),
+        room=loaded.room.name,
+    )
+    return Fact(event, subject=subjects.posts(loaded.room.id))
+
+
+def answer_amend(event: events_pb2.MessageAmended, _sequence: int) -> service_pb2.AmendMessageResponse:
+    return service_pb2.AmendMessageResponse(message_id=event.message_id)
+
+
+def strangers(addressees: Sequence[Addressee], sender: str) -> list[Addressee]:
+    """The recipients that nobody knows; a sender always knows itself."""
+    return [one for one in addressees if one.standing is Standing.UNKNOWN and one.queue != sender]
+
+
+def _mentions(loaded: Posting | Amending, sender: str, *, allow_unknown: bool) -> list[views_pb2.Mention]:
+    count = len(loaded.addressees)
+    if count > RECIPIENTS:
+        raise Refusal("content.invalid", f"the text names {count:,} recipients, at most {RECIPIENTS:,} are allowed")
+    unknown = strangers(loaded.addressees, sender)
+    if unknown and not allow_unknown:
+        raise _unknown(loaded, unknown)
+    return [_mention(addressee, sender) for addressee in loaded.addressees]
+
+
+def _mention(addressee: Addressee, sender: str) -> views_pb2.Mention:
+    mention = views_pb2.Mention(handle=addressee.queue, state=_state(addressee, sender))
+    if addressee.last_seen:
+        mention.last_seen.CopyFrom(clock.from_millis(addressee.last_seen))
+    return mention
+
+
+def _state(addressee: Addressee, sender: str) -> views_pb2.MentionState.ValueType:
+    if addressee.queue == sender:
+        return views_pb2.MENTION_STATE_SELF
+    if addressee.standing is Standing.UNKNOWN:
+        return views_pb2.MENTION_STATE_UNKNOWN
+    if addressee.standing is Standing.LEFT:
+        return views_pb2.MENTION_STATE_LEFT
+    if addressee.silent:
+        return views_pb2.MENTION_STATE_SILENT
+    return views_pb2.MENTION_STATE_WOKEN if addressee.waiting else views_pb2.MENTION_STATE_QUEUED
+
+
+def _unknown(loaded: Posting | Amending, unknown: list[Addressee]) -> Refusal:
+    handle, where = unknown[0].handle, shlex.quote(loaded.room.name)
+    hint, next_command = "", f"mycelium agent create {handle} --room {where}"
+    if loaded.near:
+        hint = f"; did you mean {' or '.join(f'@{name}' for name in loaded.near)}?"
+        next_command = f"mycelium agent ls --room {where}"
+    return Refusal(
+        "mention.unknown",
+        f"@{handle} is not a member of {loaded.room.name!r}{hint}",
+        next=next_command,
+        near=loaded.near,
+        unknown=[stranger.handle for stranger in unknown],
+    )

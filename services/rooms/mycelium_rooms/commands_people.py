@@ -1,0 +1,172 @@
+"""Decisions on users of the hub and on members of rooms."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium_kernel import clock, names
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context, Done, Entity, Fact
+from mycelium_rooms.commands_text import (
+    DESCRIPTION_CHARACTERS,
+    NAME_CHARACTERS,
+    NOTES_CHARACTERS,
+    PATH_CHARACTERS,
+    line,
+    paragraphs,
+)
+from mycelium_rooms.model import RoomRow, handle_of, saved_user
+
+ALLOW_FROM = 100
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user's entity, and whether an agent or engine somewhere has the handle."""
+
+    entity: Entity[events_pb2.UserState]
+    is_agent: bool
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A member's entity, its room, whether the handle is a user's, and the room's handles that are like it."""
+
+    room: RoomRow
+    entity: Entity[events_pb2.MemberState]
+    is_user: bool
+    near: list[str]
+
+    @property
+    def member(self) -> views_pb2.Member | None:
+        """The record of a present member."""
+        state = self.entity.state
+        return state.member if state and not state.left else None
+
+
+def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Context) -> Fact | Done:
+    """Refused when the handle can't be one, is an agent's, or (create only) is a user's: take another."""
+    handle = names.new_handle(request.handle)
+    before = loaded.entity.state.user if loaded.entity.state else None
+    if before and request.create_only:
+        next_command = f"mycelium user show {handle}"
+        raise Refusal("handle.taken", f"@{handle} is a user of this hub already", next=next_command)
+    if loaded.is_agent and not before:
+        raise Refusal("handle.taken", f"@{handle} is an agent on this hub; a user needs another handle")
+    name = line("name", request.name, NAME_CHARACTERS) if request.HasField("name") else before.name if before else ""
+    team = line("team", request.team, NAME_CHARACTERS) if request.HasField("team") else before.team if before else ""
+    if before and (name, team) == (before.name, before.team):
+        return Done(service_pb2.SaveUserResponse(user=before))
+    now = clock.to_timestamp(context.now)
+    event = events_pb2.UserSaved(
+        handle=handle,
+        name=name,
+        team=team,
+        created_at=before.created_at if before else now,
+        updated_at=now,
+        created=before is None,
+    )
+    return Fact(event, on=loaded.entity)
+
+
+def answer_save_user(event: events_pb2.UserSaved, _sequence: int) -> service_pb2.SaveUserResponse:
+    return service_pb2.SaveUserResponse(user=saved_user(event), created=event.created)
+
+
+def save_member(loaded: Membership, request: service_pb2.SaveMemberRequest, context: Context) -> Fact | Done:
+    """Refused when the handle can't be one or belongs to another kind, or when there is no such member to change."""
+    handle, before = names.new_handle(request.handle), loaded.member
+    if before is None and request.change_only:
+        raise not_a_member(loaded, handle)
+    kind = request.kind or (before.kind if before else views_pb2.MEMBER_KIND_AGENT)
+    _check_kind(kind, handle, loaded)
+    now = clock.to_timestamp(context.now)
+    member = _changed(before, request, handle, kind)
+    if before and member == before:
+        return Done(service_pb2.SaveMemberResponse(member=before))
+    member.created_at.CopyFrom(before.created_at if before else now)
+    member.updated_at.CopyFrom(now)
+    event = events_pb2.MemberSaved(
+        room_id=loaded.room.id, member=member, joined=before is None, saved_by=handle_of(context)
+    )
+    return Fact(event, on=loaded.entity)
+
+
+def _check_kind(kind: views_pb2.MemberKind.ValueType, handle: str, loaded: Membership) -> None:
+    """One namespace a hub: a handle is a user's or an agent's, never both."""
+    if kind not in views_pb2.MemberKind.values():
+        raise Refusal("request.invalid", f"kind is {kind}: use agent, user or engine")
+    if kind == views_pb2.MEMBER_KIND_USER and not loaded.is_user:
+        raise Refusal("user.not_found", f"there is no user @{handle}", next=f"mycelium user create {handle}")
+    if kind != views_pb2.MEMBER_KIND_USER and loaded.is_user:
+        raise Refusal("handle.taken", f"@{handle} is a user of this hub; an agent needs another handle")
+
+
+def _changed(
+    before: views_pb2.Member | None,
+    request: service_pb2.SaveMemberRequest,
+    handle: str,
+    kind: views_pb2.MemberKind.ValueType,
+) -> views_pb2.Member:
+    """The record with what the request gives."""
+    member = views_pb2.Member()
+    if before:
+        member.CopyFrom(before)
+    member.handle, member.kind = handle, kind
+    if request.HasField("description"):
+        member.description = paragraphs("description", request.description, DESCRIPTION_CHARACTERS)
+    if request.HasField("cwd"):
+        member.cwd = line("cwd", request.cwd, PATH_CHARACTERS)
+    if request.HasField("adapter"):
+        member.adapter = line("adapter", request.adapter, NAME_CHARACTERS)
+    if request.HasField("owner"):
+        member.owner = names.handle(request.owner) if request.owner.strip() else ""
+    if request.HasField("team"):
+        member.team = line("team", request.team, NAME_CHARACTERS)
+    if request.HasField("notes"):
+        member.notes = paragraphs("notes", request.notes, NOTES_CHARACTERS)
+    if request.set_allow_from:
+        allowed = list(dict.fromkeys(names.handle(text) for text in request.allow_from))
+        if len(allowed) > ALLOW_FROM:
+            raise Refusal("request.invalid", f"allow_from has {len(allowed)} handles, at most {ALLOW_FROM} are allowed")
+        del member.allow_from[:]
+        member.allow_from.extend(allowed)
+    return member
+
+
+def answer_save_member(event: events_pb2.MemberSaved, _sequence: int) -> service_pb2.SaveMemberResponse:
+    return service_pb2.SaveMemberResponse(member=event.member, joined=event.joined)
+
+
+def remove_member(loaded: Membership, request: service_pb2.RemoveMemberRequest, context: Context) -> Fact | Done:
+    """Refused when there is no such member."""
+    handle = names.handle(request.handle)
+    if loaded.member is None:
+        raise not_a_member(loaded, handle)
+    event = events_pb2.MemberRemoved(
+        room_id=loaded.room.id,
+        handle=handle,
+        removed_by=handle_of(context),
+        removed_at=clock.to_timestamp(context.now),
+    )
+    return Fact(event, on=loaded.entity)
+
+
+def answer_remove_member(event: events_pb2.MemberRemoved, _sequence: int) -> service_pb2.RemoveMemberResponse:
+    return service_pb2.RemoveMemberResponse(handle=event.handle)
+
+
+def not_a_member(loaded: Membership, handle: str) -> Refusal:
+    """The refusal for a handle that no member of the room has, with those that are like it."""
+    return member_not_found(loaded.room, handle, loaded.near)
+
+
+def member_not_found(room: RoomRow, handle: str, near: list[str]) -> Refusal:
+    """The same, for readers."""
+    hint = f"; did you mean {' or '.join(f'@{name}' for name in near)}?" if near else ""
+    next_command = f"mycelium agent ls --room {shlex.quote(room.name)}"
+    return Refusal(
+        "member.not_found", f"@{handle} is not a member of {room.name!r}{hint}", next=next_command, near=near
+    )

@@ -1,0 +1,94 @@
+"""What texts a command takes: messages, their metadata, and the one-line and longer fields of records."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+from mycelium_kernel.errors import Refusal
+
+CONTENT_BYTES = 256 * 1024
+METADATA_BYTES = 64 * 1024
+EVENT_KIND = re.compile(r"[a-z0-9_-]{1,64}")
+TITLE_CHARACTERS = 200
+NAME_CHARACTERS = 100
+DESCRIPTION_CHARACTERS = 2_000
+PATH_CHARACTERS = 4_096
+NOTES_CHARACTERS = 20_000
+
+
+def check_content(content: str) -> str:
+    """`content` as it came: nothing is stripped. Refused when it is blank, broken or too large."""
+    if not content.strip():
+        raise Refusal("content.empty", "the message has no text")
+    size = len(_encoded(content))
+    if size > CONTENT_BYTES:
+        raise Refusal(
+            "content.too_large",
+            f"the text has {size:,} bytes in UTF-8, at most {CONTENT_BYTES:,} are allowed; split it",
+            size=str(size),
+            limit=str(CONTENT_BYTES),
+        )
+    return content
+
+
+def _encoded(content: str) -> bytes:
+    if "\0" in content:
+        raise Refusal("content.invalid", f"the text has a null byte at character {content.index(chr(0)):,}")
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise Refusal("content.invalid", f"the text is not valid Unicode at character {error.start:,}") from None
+
+
+def message_type(given: str, metadata_json: str) -> str:
+    """The type of a message; an event has to say its kind in the metadata."""
+    metadata = _metadata(metadata_json)
+    if given not in {"", "message", "event"}:
+        raise Refusal("request.invalid", f"message_type is {given!r}: use 'message' or 'event'")
+    if given == "event":
+        kind = metadata.get("kind")
+        if not isinstance(kind, str) or not EVENT_KIND.fullmatch(kind):
+            raise Refusal(
+                "request.invalid",
+                "an event needs metadata.kind: source_event, action, concern, or a kind of your own in a-z 0-9 _ -",
+            )
+    return given or "message"
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    size = len(text.encode(errors="surrogatepass"))
+    if size > METADATA_BYTES:
+        raise Refusal("request.invalid", f"metadata has {size:,} bytes, at most {METADATA_BYTES:,} are allowed")
+    try:
+        metadata = json.loads(text, parse_constant=_no_constant) if text else {}
+    except (ValueError, RecursionError):
+        raise Refusal("request.invalid", "metadata is not JSON") from None
+    if not isinstance(metadata, dict):
+        raise Refusal("request.invalid", "metadata is not a JSON object")
+    return metadata
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def line(field: str, text: str, limit: int) -> str:
+    """A field that is shown on one line, trimmed."""
+    text = text.strip()
+    if len(text) > limit:
+        raise Refusal("request.invalid", f"{field} has {len(text):,} characters, at most {limit:,} are allowed")
+    if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
+        raise Refusal("request.invalid", f"{field} can't contain line breaks or control characters")
+    return text
+
+
+def paragraphs(field: str, text: str, limit: int) -> str:
+    """A field that may have several lines."""
+    if len(text) > limit:
+        raise Refusal("request.invalid", f"{field} has {len(text):,} characters, at most {limit:,} are allowed")
+    if "\0" in text:
+        raise Refusal("request.invalid", f"{field} can't contain a null byte")
+    return text

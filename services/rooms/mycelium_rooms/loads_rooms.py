@@ -1,0 +1,63 @@
+"""Reads what decisions on rooms, users and members need."""
+
+from __future__ import annotations
+
+from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium_kernel import names, subjects
+from mycelium_kernel.service import Context, Entity
+from mycelium_kernel.tables import Tables
+from mycelium_rooms import lookup
+from mycelium_rooms.commands_people import Membership, Person
+from mycelium_rooms.commands_rooms import Named, Settings
+from mycelium_rooms.model import RoomRow
+
+ROOMS = "rooms"
+
+
+def for_create_room(
+    tables: Tables, request: service_pb2.CreateRoomRequest, _context: Context
+) -> Entity[events_pb2.NameState]:
+    return _name(tables, names.room_name(request.name))
+
+
+def _name(tables: Tables, name: str) -> Entity[events_pb2.NameState]:
+    return tables.entity(subjects.room_name(names.fold_room_name(name)), events_pb2.NameState)
+
+
+def for_change_room(tables: Tables, request: service_pb2.ChangeRoomRequest, _context: Context) -> Settings:
+    room = lookup.find_room(tables, request.room)
+    return Settings(room, tables.entity(settings_subject(room.id), events_pb2.RoomState))
+
+
+def settings_subject(room_id: str) -> str:
+    """Subject of a room's settings."""
+    return subjects.fact(ROOMS, room_id, "room", room_id)
+
+
+def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, _context: Context) -> Named:
+    room = lookup.find_room(tables, request.room)
+    return Named(room, _name(tables, room.name))
+
+
+def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, _context: Context) -> Person:
+    handle = names.handle(request.handle)
+    sql = "SELECT 1 FROM member WHERE handle = ? AND has_left = 0 AND kind != ?"
+    agent = tables.one(sql, handle, views_pb2.MEMBER_KIND_USER)
+    subject = subjects.fact(ROOMS, subjects.HUB, "user", handle)
+    return Person(tables.entity(subject, events_pb2.UserState), agent is not None)
+
+
+def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, _context: Context) -> Membership:
+    return _membership(tables, lookup.find_room(tables, request.room), request.handle)
+
+
+def for_remove_member(tables: Tables, request: service_pb2.RemoveMemberRequest, _context: Context) -> Membership:
+    return _membership(tables, lookup.find_room(tables, request.room), request.handle)
+
+
+def _membership(tables: Tables, room: RoomRow, text: str) -> Membership:
+    handle = names.handle(text)
+    entity = tables.entity(subjects.fact(ROOMS, room.id, "member", handle), events_pb2.MemberState)
+    present = entity.state is not None and not entity.state.left
+    near = [] if present else lookup.near_members(tables, room, handle)
+    return Membership(room, entity, lookup.is_user(tables, handle), near)

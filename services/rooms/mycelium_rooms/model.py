@@ -1,0 +1,102 @@
+"""The states that commands decide from, and how each event changes them; the words that commands share.
+
+Pure: nothing here reads a clock, a table or the bus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mycelium.rooms.v1 import events_pb2, views_pb2
+from mycelium_kernel import names
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context
+
+ENDED = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
+
+
+@dataclass(frozen=True)
+class RoomRow:
+    """A room as commands see it."""
+
+    id: str
+    name: str
+    private: bool
+
+
+def handle_of(context: Context) -> str:
+    """The handle that asks; empty when the caller named none."""
+    return names.handle(context.actor.handle) if context.actor.handle else ""
+
+
+def speaker(context: Context) -> str:
+    """The handle that asks. Refused when the caller named none: say who you are."""
+    handle = handle_of(context)
+    if not handle:
+        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
+    return handle
+
+
+def session_of(context: Context) -> str:
+    """The session that asks; a caller without one is one session by its handle."""
+    return context.actor.session or handle_of(context)
+
+
+def evolve_name(_before: events_pb2.NameState | None, event: object) -> events_pb2.NameState:
+    return events_pb2.NameState(room_id=event.room_id if isinstance(event, events_pb2.RoomCreated) else "")
+
+
+def found_room(_before: events_pb2.RoomState | None, event: events_pb2.RoomCreated) -> events_pb2.RoomState:
+    return events_pb2.RoomState(room=created_room(event))
+
+
+def created_room(event: events_pb2.RoomCreated) -> views_pb2.Room:
+    return views_pb2.Room(
+        id=event.room_id,
+        name=event.name,
+        title=event.title,
+        private=event.private,
+        created_by=event.created_by,
+        created_at=event.created_at,
+    )
+
+
+def evolve_room(_before: events_pb2.RoomState | None, event: events_pb2.RoomChanged) -> events_pb2.RoomState:
+    return events_pb2.RoomState(room=changed_room(event))
+
+
+def changed_room(event: events_pb2.RoomChanged) -> views_pb2.Room:
+    return views_pb2.Room(
+        id=event.room_id,
+        name=event.name,
+        title=event.title,
+        private=event.private,
+        created_by=event.created_by,
+        created_at=event.created_at,
+    )
+
+
+def evolve_user(_before: events_pb2.UserState | None, event: events_pb2.UserSaved) -> events_pb2.UserState:
+    return events_pb2.UserState(user=saved_user(event))
+
+
+def saved_user(event: events_pb2.UserSaved) -> views_pb2.User:
+    return views_pb2.User(
+        handle=event.handle,
+        name=event.name,
+        team=event.team,
+        created_at=event.created_at,
+        updated_at=event.updated_at,
+    )
+
+
+def join_member(_before: events_pb2.MemberState | None, event: events_pb2.MemberSaved) -> events_pb2.MemberState:
+    return events_pb2.MemberState(member=event.member)
+
+
+def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.MemberRemoved) -> events_pb2.MemberState:
+    return events_pb2.MemberState(member=before.member if before else None, left=True)
+
+
+def evolve_queue(before: events_pb2.QueueState | None, _event: object) -> events_pb2.QueueState:
+    return events_pb2.QueueState(facts=(before.facts if before else 0) + 1)

@@ -1,0 +1,112 @@
+-- The tables of the rooms service. Times are milliseconds since 1970, 0 for never. Rebuilt from the log at will.
+
+-- Rooms that exist.
+CREATE TABLE room (
+  room_id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,                 -- as its creator wrote it, in NFC
+  folded TEXT NOT NULL UNIQUE,        -- what no two rooms share: NFC and case folded
+  title TEXT NOT NULL,
+  private INTEGER NOT NULL,
+  created_by TEXT NOT NULL,           -- a handle, or empty
+  created_at INTEGER NOT NULL,
+  last_message_at INTEGER NOT NULL    -- the latest time of a post: never goes back
+) WITHOUT ROWID;
+
+-- People of the hub.
+CREATE TABLE user (
+  handle TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  team TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX user_team ON user (lower(team));
+
+-- Members of rooms, also those who have left.
+CREATE TABLE member (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  kind INTEGER NOT NULL,              -- MemberKind
+  owner TEXT NOT NULL,
+  team TEXT NOT NULL,
+  has_left INTEGER NOT NULL,              -- 1 when it has left
+  record BLOB NOT NULL,               -- the Member as it was saved
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
+CREATE INDEX member_handle ON member (handle);
+CREATE INDEX member_owner ON member (owner);
+CREATE INDEX member_team ON member (room_id, lower(team));
+
+-- When a handle last posted or took a delivery in a room.
+CREATE TABLE seen (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
+
+-- Messages as readers see them now, in the log's order.
+CREATE TABLE message (
+  sequence INTEGER PRIMARY KEY,       -- of its fact
+  room_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  sender_handle TEXT NOT NULL,
+  content TEXT NOT NULL,
+  message_type TEXT NOT NULL,         -- message or event
+  thread TEXT NOT NULL,               -- id, or empty for the channel
+  reply_to TEXT NOT NULL,             -- id, or empty
+  metadata_json TEXT NOT NULL,        -- JSON object, or empty
+  mentions BLOB NOT NULL,             -- a Message that holds nothing but its mentions
+  created_at INTEGER NOT NULL,
+  edited_at INTEGER NOT NULL,
+  ordered_at INTEGER NOT NULL         -- the latest created_at of the room up to here, so that time and order agree
+);
+CREATE UNIQUE INDEX message_id ON message (room_id, message_id);
+CREATE INDEX message_short ON message (room_id, substr(message_id, -8));
+CREATE INDEX message_place ON message (room_id, thread, sequence);
+CREATE INDEX message_time ON message (room_id, thread, ordered_at, sequence);
+CREATE INDEX message_sender ON message (room_id, sender_handle, thread, sequence);
+
+-- Threads that have a message.
+CREATE TABLE thread (
+  room_id TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  PRIMARY KEY (room_id, thread)
+) WITHOUT ROWID;
+CREATE INDEX thread_short ON thread (room_id, substr(thread, -8));
+
+-- What is to be given to a queue: a handle's own, or a seat's.
+CREATE TABLE delivery (
+  room_id TEXT NOT NULL,
+  queue TEXT NOT NULL,                -- handle, or handle#seat
+  message_id TEXT NOT NULL,
+  handle TEXT NOT NULL,               -- the queue without its seat
+  sequence INTEGER NOT NULL,          -- of the fact that queued it: the queue's order
+  thread TEXT NOT NULL,
+  state INTEGER NOT NULL,             -- DeliveryState; never goes back
+  session TEXT NOT NULL,              -- the session that got it last
+  attempts INTEGER NOT NULL,          -- how often it was given out
+  offered_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  answered INTEGER NOT NULL,          -- 1 when the handle has replied to the message
+  PRIMARY KEY (room_id, queue, message_id)
+) WITHOUT ROWID;
+CREATE INDEX delivery_open ON delivery (room_id, queue, sequence) WHERE ended_at = 0;
+CREATE INDEX delivery_unread ON delivery (room_id, handle) WHERE ended_at = 0;
+CREATE INDEX delivery_message ON delivery (room_id, message_id, queue);
+
+-- Which sessions were given a delivery: several may have been.
+CREATE TABLE holding (
+  room_id TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  handle TEXT NOT NULL,               -- the queue without its seat
+  given INTEGER NOT NULL,             -- sequence of the fact that gave it last
+  received INTEGER NOT NULL,          -- 1 when the session said that it has it
+  answered INTEGER NOT NULL,          -- as in delivery
+  ended INTEGER NOT NULL,             -- 1 when the delivery has ended
+  PRIMARY KEY (room_id, queue, message_id, session)
+) WITHOUT ROWID;
+CREATE INDEX holding_received ON holding (room_id, handle, session) WHERE received = 1 AND ended = 0;
+CREATE INDEX holding_unanswered ON holding (room_id, handle, session, given) WHERE answered = 0;

@@ -1,0 +1,113 @@
+"""The table of contents of the rooms service: each request, fact and worker, and the function it is wired to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mycelium.rooms.v1 import events_pb2, service_pb2
+from mycelium_kernel import subjects
+from mycelium_kernel.service import Command, Evolution, Projection, Query, Service
+from mycelium_rooms import (
+    commands_deliveries,
+    commands_messages,
+    commands_people,
+    commands_rooms,
+    loads_deliveries,
+    loads_messages,
+    loads_rooms,
+    model,
+    projection,
+    queries_messages,
+    queries_rooms,
+)
+from mycelium_rooms.waits import Waits
+
+VERSION = "0.1.0"
+
+PROJECTION = Projection(
+    schema=Path(__file__).with_name("schema.sql"),
+    version=1,
+    filters=(subjects.of_service("rooms"),),
+    apply={
+        events_pb2.RoomCreated: projection.room_created,
+        events_pb2.RoomChanged: projection.room_changed,
+        events_pb2.UserSaved: projection.user_saved,
+        events_pb2.MemberSaved: projection.member_saved,
+        events_pb2.MemberRemoved: projection.member_removed,
+        events_pb2.MessagePosted: projection.message_posted,
+        events_pb2.MessageAmended: projection.message_amended,
+        events_pb2.DeliveryOffered: projection.delivery_offered,
+        events_pb2.DeliveryMarked: projection.delivery_marked,
+    },
+    entities={
+        events_pb2.RoomCreated: (
+            Evolution(events_pb2.NameState, model.evolve_name),
+            Evolution(
+                events_pb2.RoomState, model.found_room, seeds=lambda event: loads_rooms.settings_subject(event.room_id)
+            ),
+        ),
+        events_pb2.RoomDeleted: (Evolution(events_pb2.NameState, model.evolve_name),),
+        events_pb2.RoomChanged: (Evolution(events_pb2.RoomState, model.evolve_room),),
+        events_pb2.UserSaved: (Evolution(events_pb2.UserState, model.evolve_user),),
+        events_pb2.MemberSaved: (Evolution(events_pb2.MemberState, model.join_member),),
+        events_pb2.MemberRemoved: (Evolution(events_pb2.MemberState, model.leave_member),),
+        events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
+        events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
+    },
+    room_tables=("room", "member", "seen", "message", "thread", "delivery", "holding"),
+    erased={events_pb2.RoomDeleted: lambda event: event.room_id},
+)
+
+
+def service(waits: Waits | None = None) -> Service:
+    """The service, with a view of the open waits of its own."""
+    waits = waits or Waits()
+    return Service(
+        name="rooms",
+        version=VERSION,
+        projection=PROJECTION,
+        commands=_commands(waits),
+        queries=_queries(waits),
+        workers=(waits.watch,),
+    )
+
+
+def _commands(waits: Waits) -> tuple[Command, ...]:
+    rooms, people, messages = commands_rooms, commands_people, commands_messages
+    deliveries, pb = commands_deliveries, service_pb2
+    post, amend = loads_messages.for_post(waits), loads_messages.for_amend(waits)
+    take, mark = loads_deliveries.for_take, loads_deliveries.for_mark
+    # Fresh are those that may find that nothing is to be done.
+    return (
+        Command(pb.CreateRoomRequest, loads_rooms.for_create_room, rooms.create_room, rooms.answer_create),
+        Command(pb.ChangeRoomRequest, loads_rooms.for_change_room, rooms.change_room, rooms.answer_change, fresh=True),
+        Command(pb.DeleteRoomRequest, loads_rooms.for_delete_room, rooms.delete_room, rooms.answer_delete),
+        Command(pb.SaveUserRequest, loads_rooms.for_save_user, people.save_user, people.answer_save_user, fresh=True),
+        Command(
+            pb.SaveMemberRequest, loads_rooms.for_save_member, people.save_member, people.answer_save_member, fresh=True
+        ),
+        Command(
+            pb.RemoveMemberRequest, loads_rooms.for_remove_member, people.remove_member, people.answer_remove_member
+        ),
+        Command(pb.PostMessageRequest, post, messages.post_message, messages.answer_post),
+        Command(pb.AmendMessageRequest, amend, messages.amend_message, messages.answer_amend, fresh=True),
+        Command(pb.TakeDeliveryRequest, take, deliveries.take_delivery, deliveries.answer_take, fresh=True),
+        Command(pb.MarkDeliveryRequest, mark, deliveries.mark_delivery, deliveries.answer_mark),
+    )
+
+
+def _queries(waits: Waits) -> tuple[Query, ...]:
+    return (
+        Query(service_pb2.GetRoomRequest, queries_rooms.get_room(waits)),
+        Query(service_pb2.ListRoomsRequest, queries_rooms.list_rooms),
+        Query(service_pb2.GetUserRequest, queries_rooms.get_user),
+        Query(service_pb2.ListUsersRequest, queries_rooms.list_users),
+        Query(service_pb2.DescribeHandleRequest, queries_rooms.describe_handle),
+        Query(service_pb2.GetMemberRequest, queries_rooms.get_member(waits)),
+        Query(service_pb2.ListMembersRequest, queries_rooms.list_members(waits)),
+        Query(service_pb2.GetMessageRequest, queries_messages.get_message),
+        Query(service_pb2.ListMessagesRequest, queries_messages.list_messages),
+        Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),
+        Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
+        Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),
+    )

@@ -1,0 +1,98 @@
+"""Rows of the tables as the nouns that queries answer with. Names of people are looked up as they are now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mycelium.rooms.v1 import views_pb2
+from mycelium_kernel import clock
+
+PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
+
+MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, content, message_type, thread, reply_to,
+  metadata_json, mentions, message.created_at, edited_at, room.name, coalesce(user.name, '')
+  FROM message JOIN room ON room.room_id = message.room_id LEFT JOIN user ON user.handle = sender_handle"""
+
+ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
+  (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0) FROM room"""
+# For ?1, the handle that asks: a room is seen by all, unless it is private; then by its creator and its members.
+VISIBLE = """(NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR EXISTS (SELECT 1 FROM member AS own
+  WHERE own.room_id = room.room_id AND own.handle = ?1 AND own.has_left = 0))))"""
+# For ?1 as above, the agents of the user ?2.
+OWNED = f"""SELECT room.name, member.handle FROM member JOIN room USING (room_id)
+  WHERE owner = ?2 AND has_left = 0 AND {VISIBLE} ORDER BY folded, member.handle LIMIT 1000"""  # noqa: S608 - fixed text
+
+MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0),
+  (SELECT count(*) FROM delivery WHERE delivery.room_id = member.room_id AND delivery.handle = member.handle
+   AND ended_at = 0)
+  FROM member LEFT JOIN user ON user.handle = member.handle
+  LEFT JOIN seen ON seen.room_id = member.room_id AND seen.handle = member.handle"""
+
+
+def message(row: tuple[Any, ...]) -> views_pb2.Message:
+    """A row of `MESSAGE`."""
+    shown = views_pb2.Message(
+        sequence=row[0],
+        room_id=row[1],
+        id=row[2],
+        sender_handle=row[3],
+        content=row[4],
+        message_type=row[5],
+        thread=row[6],
+        reply_to=row[7],
+        metadata_json=row[8],
+        mentions=views_pb2.Message.FromString(row[9]).mentions,
+        created_at=clock.from_millis(row[10]),
+        room=row[12],
+        sender_name=row[13],
+    )
+    if row[11]:
+        shown.edited_at.CopyFrom(clock.from_millis(row[11]))
+    return shown
+
+
+def room(row: tuple[Any, ...]) -> views_pb2.Room:
+    """A row of `ROOM`."""
+    shown = views_pb2.Room(
+        id=row[0],
+        name=row[1],
+        title=row[2],
+        private=bool(row[3]),
+        created_by=row[4],
+        created_at=clock.from_millis(row[5]),
+        members=row[7],
+    )
+    if row[6]:
+        shown.last_message_at.CopyFrom(clock.from_millis(row[6]))
+    return shown
+
+
+def member(row: tuple[Any, ...], *, waiting: bool = False) -> views_pb2.Member:
+    """A row of `MEMBER`."""
+    shown = views_pb2.Member.FromString(row[0])
+    shown.name, shown.unread, shown.waiting = row[1], row[3], waiting
+    if row[2]:
+        shown.last_seen.CopyFrom(clock.from_millis(row[2]))
+    return shown
+
+
+def user(row: tuple[Any, ...]) -> views_pb2.User:
+    """A row of the table `user`."""
+    handle, name, team, created_at, updated_at = row
+    return views_pb2.User(
+        handle=handle,
+        name=name,
+        team=team,
+        created_at=clock.from_millis(created_at),
+        updated_at=clock.from_millis(updated_at),
+    )
+
+
+def receipt(row: tuple[Any, ...]) -> views_pb2.Receipt:
+    """Queue, state, attempts, session, time given out, time ended."""
+    shown = views_pb2.Receipt(handle=row[0], state=row[1], attempts=row[2], session=row[3])
+    if row[4]:
+        shown.delivered_at.CopyFrom(clock.from_millis(row[4]))
+    if row[5]:
+        shown.ended_at.CopyFrom(clock.from_millis(row[5]))
+    return shown
