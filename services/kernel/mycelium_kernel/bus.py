@@ -1,8 +1,7 @@
-"""Requests and answers between services, over `nats.micro`.
+"""Asks other services: the client half of the bus; `server` is the other.
 
 A request is one protobuf message on the subject of its rpc; who asks, the key, the deadline and the trace travel in
-headers. The server half hands each request to a bounded task and answers only errors of its own; the client half
-waits, tries again while nobody answers and the deadline stands, and raises what the service raised.
+headers. `ask` waits, tries again while nobody answers and the deadline stands, and raises what the service raised.
 """
 
 from __future__ import annotations
@@ -12,28 +11,25 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import nats.errors
 import nats.micro
 from google.protobuf.message import DecodeError, Message
-from nats.micro.request import Request
-from nats.micro.service import Service as MicroService
+from nats.aio.msg import Msg
 
 from mycelium_kernel import headers, subjects, telemetry
-from mycelium_kernel.clock import Clock
-from mycelium_kernel.connections import Connection
-from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, Unavailable
+from mycelium_kernel.connections import NATS_ERRORS, Connection
+from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable
 from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 TIMEOUT_S = 10.0
 ATTEMPT_S = 3.0
-TASKS = 1024  # requests in work at once; more are told to come back later
+PAUSE_S = (0.02, 0.5)  # between tries while nobody answers: first, longest
+UNAVAILABLE_TRIES = 5  # with a service that answers that it can't now; about half a second in all
 REFUSED, UNAVAILABLE, BUG = "400", "503", "500"
 
 
@@ -43,19 +39,6 @@ class Reply(Generic[R]):
 
     message: R
     sequence: int
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request as the server half hands it on."""
-
-    message: Message
-    actor: Actor
-    key: str
-    deadline: datetime
-
-
-Handler = Callable[[Asked], Awaitable[tuple[Message, int]]]
 
 
 class Bus:
@@ -74,50 +57,64 @@ class Bus:
         when no answer came within `timeout_s` seconds. Safe to repeat under the same `key`; without one, a key is
         made here, so that the tries of one call have one effect.
         """
-        subject = subjects.request(type(request), self._caller)
-        deadline = time.time() + timeout_s
+        headers.check(actor=actor.handle, session=actor.session, key=key)
         asked = {
             headers.ACTOR: actor.handle,
             headers.SESSION: actor.session,
             headers.KEY: key or uuid.uuid4().hex,
-            headers.DEADLINE: f"{deadline:.3f}",
+            headers.DEADLINE: f"{time.time() + timeout_s:.3f}",
+            headers.BUDGET: f"{timeout_s:.3f}",
         }
+        until = time.monotonic() + timeout_s
         with telemetry.span(f"ask {request.DESCRIPTOR.name}"):
             telemetry.inject(asked)
-            answer = await self._request(subject, request.SerializeToString(), asked, deadline)
-        received = answer.headers or {}
-        code = received.get(headers.ERROR_CODE)
-        if code:
-            raise _decode_error(code, received.get(headers.ERROR, ""), answer.data)
-        return Reply(response.FromString(answer.data), int(received.get(headers.SEQUENCE, "0")))
+            sent = {name: value for name, value in asked.items() if value}
+            answer = await self._request(type(request), request.SerializeToString(), sent, until)
+        sequence = (answer.headers or {}).get(headers.SEQUENCE, "0")
+        return Reply(response.FromString(answer.data), int(sequence))
 
-    async def _request(self, subject: str, data: bytes, asked: dict[str, str], deadline: float) -> Any:
-        pause_s = 0.02
-        sent = {name: value for name, value in asked.items() if value}
-        while True:
-            left = deadline - time.time()
-            if left <= 0:
-                raise Unavailable(f"no answer from {subject.split('.')[1]} in time")
+    async def _request(self, kind: type[Message], data: bytes, sent: dict[str, str], until: float) -> Msg:
+        """Ask until there is an answer, a refusal, or no time left."""
+        subject = subjects.request(kind, self._caller)
+        pause_s, unavailable = PAUSE_S[0], 0
+        last: Exception = Unavailable(f"{kind.DESCRIPTOR.name} was not asked: there was no time")
+        while (left := until - time.monotonic()) > 0:
             try:
-                return await self._connection.client.request(subject, data, timeout=min(ATTEMPT_S, left), headers=sent)
+                answer = await self._connection.client.request(
+                    subject, data, timeout=min(ATTEMPT_S, left), headers=sent
+                )
+                if headers.ERROR_CODE not in (answer.headers or {}):
+                    return answer
+                last = _decode_error(answer)
+                unavailable += 1
+                if not _may_pass(last) or unavailable >= UNAVAILABLE_TRIES:
+                    raise last
+            except nats.errors.MaxPayloadError:
+                raise Refusal("content.too_large", f"{len(data)} bytes are more than a request may have") from None
             except nats.errors.ConnectionClosedError as error:
                 raise Unavailable("the connection to NATS is closed") from error
-            except (nats.errors.Error, TimeoutError, OSError) as error:
+            except NATS_ERRORS as error:
                 LOGGER.debug("%s: %s", subject, error or type(error).__name__)
-                await asyncio.sleep(min(pause_s, max(0.0, left)))
-                pause_s = min(pause_s * 2, 0.5)
+                last = Unavailable(f"no answer from {subject.split('.')[1]} in time")
+            await asyncio.sleep(min(pause_s, max(0.0, until - time.monotonic())))
+            pause_s = min(pause_s * 2, PAUSE_S[1])
+        raise last
 
     async def health(self, service: str, timeout_s: float = 1.0) -> dict[str, Any]:
         """What a service says of its own health; `{"status": "down"}` when it says nothing within `timeout_s`."""
         try:
-            answer = await self._connection.client.request(subjects.health(service, self._caller), b"", timeout=timeout_s)
-        except (nats.errors.Error, TimeoutError, OSError):
+            answer = await self._connection.client.request(
+                subjects.health(service, self._caller), b"", timeout=timeout_s
+            )
+        except NATS_ERRORS:
             return {"status": "down", "detail": "no answer"}
         said: dict[str, Any] = json.loads(answer.data)
         return said
 
 
-def _decode_error(code: str, slug: str, data: bytes) -> Exception:
+def _decode_error(answer: Msg) -> Exception:
+    received = answer.headers or {}
+    code, data = received[headers.ERROR_CODE], answer.data
     if code == REFUSED:
         try:
             return Refusal.decode(data)
@@ -125,90 +122,11 @@ def _decode_error(code: str, slug: str, data: bytes) -> Exception:
             return Internal("an answer could not be read")
     if code == UNAVAILABLE:
         text = data.decode(errors="replace")
-        return DeadlinePassed(text) if slug == DeadlinePassed.slug else Unavailable(text)
+        kinds = {kind.slug: kind for kind in (DeadlinePassed, StoreFull)}
+        return kinds.get(received.get(headers.ERROR, ""), Unavailable)(text)
     return Internal(data.decode(errors="replace"))
 
 
-@dataclass
-class Server:
-    """The server half of one service."""
-
-    connection: Connection
-    service: str
-    version: str
-    clock: Clock
-    health: Callable[[], dict[str, Any]]
-    _micro: MicroService | None = None
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    async def start(self, handlers: dict[type[Message], Handler]) -> None:
-        """Answer each request type with its handler."""
-        self._micro = await nats.micro.add_service(
-            self.connection.client, name=f"mycelium-{self.service}", version=self.version
-        )
-        for request, handler in handlers.items():
-            verb = subjects.verb(subjects.method_of(request.DESCRIPTOR))
-            await self._micro.add_endpoint(
-                name=verb, subject=subjects.request(request, "*"), handler=self._accept(request, verb, handler)
-            )
-        await self._micro.add_endpoint(
-            name="health", subject=subjects.health(self.service, "*"), handler=self._answer_health
-        )
-
-    async def stop(self) -> None:
-        """Take no more requests and wait for those in work."""
-        if self._micro and self.connection.client.is_connected:
-            await self._micro.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
-
-    async def _answer_health(self, request: Request) -> None:
-        await request.respond(json.dumps(self.health()).encode())
-
-    def _accept(self, kind: type[Message], verb: str, handler: Handler) -> Callable[[Request], Awaitable[None]]:
-        async def accept(request: Request) -> None:
-            if len(self._tasks) >= TASKS:
-                await request.respond_error(REFUSED, "rate.limited", Refusal("rate.limited", "too many requests").encode())
-                return
-            task = asyncio.create_task(self._answer(kind, verb, handler, request))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-        return accept
-
-    async def _answer(self, kind: type[Message], verb: str, handler: Handler, request: Request) -> None:
-        began = time.perf_counter()
-        received = request.headers or {}
-        outcome = "ok"
-        with telemetry.span(f"{self.service} {verb}", received):
-            try:
-                asked = self._read(kind, request)
-                message, sequence = await handler(asked)
-                extra = {headers.SEQUENCE: str(sequence)} if sequence else None
-                await request.respond(message.SerializeToString(), headers=extra)
-            except Refusal as refusal:
-                outcome = refusal.slug
-                await request.respond_error(REFUSED, refusal.slug, refusal.encode())
-            except Unavailable as error:
-                outcome = error.slug
-                await request.respond_error(UNAVAILABLE, error.slug, str(error).encode())
-            except Exception:  # a bug: logged once, with the key that the caller is given
-                outcome = "internal"
-                key = received.get(headers.KEY, "") or uuid.uuid4().hex
-                LOGGER.exception("bug while answering %s", verb, extra={"key": key})
-                telemetry.BUGS.labels(self.service).inc()
-                await request.respond_error(BUG, "internal", key.encode())
-        telemetry.REQUESTS.labels(self.service, verb, outcome).inc()
-        telemetry.REQUEST_SECONDS.labels(self.service, verb).observe(time.perf_counter() - began)
-
-    def _read(self, kind: type[Message], request: Request) -> Asked:
-        received = request.headers or {}
-        deadline = datetime.fromtimestamp(float(received.get(headers.DEADLINE, time.time() + TIMEOUT_S)), UTC)
-        if deadline <= self.clock():
-            raise DeadlinePassed("the request came after its deadline")
-        try:
-            message = kind.FromString(request.data)
-        except DecodeError:
-            raise Refusal("request.invalid", f"the request is not a {kind.DESCRIPTOR.name}") from None
-        actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""))
-        return Asked(message, actor, received.get(headers.KEY, ""), deadline)
+def _may_pass(error: Exception) -> bool:
+    """Whether another replica, or the same in a moment, may do better."""
+    return isinstance(error, Unavailable) and not isinstance(error, DeadlinePassed | StoreFull)

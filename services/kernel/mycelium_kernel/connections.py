@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import nats
 import nats.errors
 import nats.js.errors
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import RetentionPolicy, StorageType, StreamConfig
+from nats.js.api import RetentionPolicy, StorageType, StreamConfig, StreamInfo
 
 from mycelium_kernel import subjects
+from mycelium_kernel.errors import Unavailable
 
 LOGGER = logging.getLogger(__name__)
 DEDUPLICATION_S = 600.0
 MAX_PAYLOAD = 8 * 1024 * 1024
 MIN_SERVER = (2, 12)  # the first with atomic batches and message schedules
 CONNECT_S = 10.0
+RECONNECT_S = 0.1
+READ_S = 5.0
+CLOSE_S = 2.0
+MONITOR_S = 2.0
+NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)  # all that NATS being away can raise
+
+
+@contextlib.contextmanager
+def reaching(what: str) -> Iterator[None]:
+    """Turn every error of NATS within the block into `Unavailable`."""
+    try:
+        yield
+    except NATS_ERRORS as error:
+        raise Unavailable(f"{what} can't be reached: {error or type(error).__name__}") from error
 
 
 @dataclass(frozen=True)
@@ -54,32 +70,31 @@ class Connection:
 
     @classmethod
     async def open(cls, settings: NatsSettings) -> Connection:
-        """Connect as `settings.user`, and again for ever. Raises `OSError` or `nats.errors.Error` when it can't at first."""
+        """Connect as `settings.user`, and again for ever.
+
+        Raises `Unfit` when the server refuses the user, `OSError` or another error of NATS when it can't be reached
+        within ten seconds.
+        """
         listeners: list[Callable[[], None]] = []
 
         async def reconnected() -> None:
             LOGGER.info("connected to NATS again")
-            for listener in list(listeners):
+            for listener in listeners:
                 listener()
 
         async def disconnected() -> None:
             LOGGER.info("connection to NATS lost")
 
-        client = await nats.connect(
-            list(settings.servers),
-            user=settings.user,
-            password=settings.password,
+        client = await _connect(
+            settings,
+            settings.user,
+            settings.password,
             name=f"mycelium-{settings.user}",
-            inbox_prefix=subjects.inbox(settings.user).encode(),
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=0.1,
-            connect_timeout=CONNECT_S,
             ping_interval=5,
             max_outstanding_pings=2,
             pending_size=64 * 1024 * 1024,
             reconnected_cb=reconnected,
             disconnected_cb=disconnected,
-            error_cb=_log_error,
         )
         return cls(client, settings, listeners)
 
@@ -100,48 +115,112 @@ class Connection:
         _check_server(self.client)
         await _check_sync(self.settings)
         wanted = fact_stream(self.settings.replicas)
-        try:
-            info = await self.jetstream.stream_info(subjects.STREAM)
-        except nats.js.errors.NotFoundError:
-            info = await self.jetstream.add_stream(wanted)
+        info = await self._find_stream(wanted)
         _check_stream(info.config, wanted)
-        self.epoch = f"{int(info.created.timestamp() * 1_000_000):x}" if info.created else "0"
+        self.epoch = _epoch(info)
 
-    async def last_sequence(self, subject: str | None) -> int:
-        """Sequence of the last fact on `subject`, which may be a wildcard (None: of the whole log); 0 when there is none.
+    async def _find_stream(self, wanted: StreamConfig) -> StreamInfo:
+        """The stream of facts, made if it is missing; waits while JetStream is starting or has no leader."""
+        async with asyncio.timeout(CONNECT_S):
+            while True:
+                try:
+                    return await self.jetstream.stream_info(subjects.STREAM)
+                except nats.js.errors.NotFoundError:
+                    with contextlib.suppress(nats.js.errors.ServiceUnavailableError):
+                        return await self.jetstream.add_stream(wanted)
+                except (nats.js.errors.ServiceUnavailableError, nats.errors.TimeoutError) as error:
+                    LOGGER.info("waiting for JetStream: %s", error or type(error).__name__)
+                await asyncio.sleep(0.1)
 
-        Asked of the stream's leader, so that it is never behind an acknowledged append.
+    async def look(self) -> tuple[str, int]:
+        """Epoch and last sequence of the log as it is now; an empty epoch when there is none. Raises `Unavailable`."""
+        with reaching("the log"):
+            try:
+                info = await self.jetstream.stream_info(subjects.STREAM)
+            except nats.js.errors.NotFoundError:
+                return "", 0
+        return _epoch(info), int(info.state.last_seq)
+
+    async def last_sequence(self, subject: str | None, timeout_s: float = READ_S) -> int:
+        """Sequence of the last fact on `subject`, a wildcard too (None: of the whole log); 0 when there is none.
+
+        Asked of the stream's leader, so that it is never behind an acknowledged append. Raises `Unavailable`.
         """
         if subject is None:
-            info = await self.jetstream.stream_info(subjects.STREAM)
-            return int(info.state.last_seq)
-        stored = await self._get({"last_by_subj": subject})
+            return (await self.look())[1]
+        stored = await self._get({"last_by_subj": subject}, timeout_s)
         return int(stored["seq"]) if stored else 0
 
     async def get(self, sequence: int) -> tuple[dict[str, str], bytes] | None:
-        """Headers and data of the fact with that sequence; None when it was erased."""
-        stored = await self._get({"seq": sequence})
+        """Headers and data of the fact with that sequence; None when it was erased. Raises `Unavailable`."""
+        stored = await self._get({"seq": sequence}, READ_S)
         if stored is None:
             return None
         header_lines = base64.b64decode(stored.get("hdrs", "")).decode().split("\r\n")
         pairs = (line.split(":", 1) for line in header_lines if ":" in line)
         return {name.strip(): value.strip() for name, value in pairs}, base64.b64decode(stored.get("data", ""))
 
-    async def _get(self, query: dict[str, Any]) -> dict[str, Any] | None:
-        subject = f"$JS.API.STREAM.MSG.GET.{subjects.STREAM}"
-        answer = await self.client.request(subject, json.dumps(query).encode(), timeout=5)
-        body = json.loads(answer.data)
-        if "error" in body:
-            if body["error"].get("err_code") == 10037:  # noqa: PLR2004 - "no message found"
-                return None
-            raise nats.js.errors.APIError.from_error(body["error"])
+    async def _get(self, query: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
+        with reaching("the log"):
+            subject = subjects.stored_message(subjects.STREAM)
+            answer = await self.client.request(subject, json.dumps(query).encode(), timeout=timeout_s)
+            body = json.loads(answer.data)
+            if "error" in body:
+                if body["error"].get("err_code") == 10037:  # no message found
+                    return None
+                raise nats.js.errors.APIError.from_error(body["error"])
         message: dict[str, Any] = body["message"]
         return message
 
     async def close(self) -> None:
         """Close at once; nothing that was acknowledged is lost by it."""
-        if not self.client.is_closed:
-            await self.client.close()
+        await _close(self.client)
+
+
+async def _connect(settings: NatsSettings, user: str, password: str, **options: Any) -> Client:
+    """Connect, within ten seconds. A client that could not is closed again, and the last error raised."""
+    client = Client()
+    errors: list[Exception] = []
+    opening = True
+
+    async def failed(error: Exception) -> None:
+        if opening and "authorization" in str(error).lower():
+            raise Unfit(f"NATS refuses the user {user!r}: its name or password is not in the server's configuration")
+        errors[:] = [error]
+        LOGGER.info("NATS: %s", error or type(error).__name__)
+
+    waits: dict[str, Any] = {"connect_timeout": CONNECT_S, "reconnect_time_wait": RECONNECT_S}
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            await client.connect(
+                list(settings.servers),
+                user=user,
+                password=password,
+                inbox_prefix=subjects.inbox(user).encode(),
+                max_reconnect_attempts=-1,
+                error_cb=failed,
+                **waits,
+                **options,
+            )
+    except BaseException as error:
+        await _close(client)
+        if isinstance(error, TimeoutError) and errors:
+            raise errors[0] from error
+        raise
+    opening = False
+    return client
+
+
+async def _close(client: Client) -> None:
+    """Close, within two seconds: a server that is stopped in its tracks reads nothing any more."""
+    if not client.is_closed:
+        with contextlib.suppress(*NATS_ERRORS):
+            async with asyncio.timeout(CLOSE_S):
+                await client.close()
+
+
+def _epoch(info: StreamInfo) -> str:
+    return f"{int(info.created.timestamp() * 1_000_000):x}" if info.created else "0"
 
 
 def fact_stream(replicas: int) -> StreamConfig:
@@ -169,23 +248,44 @@ def _check_server(client: Client) -> None:
 
 
 async def _check_sync(settings: NatsSettings) -> None:
-    """Read back from the server that every fact is synced to disk before it is acknowledged."""
+    """Read back from the servers that every fact is synced to disk before it is acknowledged."""
     if not settings.monitor_user:
         raise Unfit("no monitor user is set, so that `sync_interval: always` can't be read back from NATS")
-    client = await nats.connect(
-        list(settings.servers),
-        user=settings.monitor_user,
-        password=settings.monitor_password,
-        connect_timeout=CONNECT_S,
-        inbox_prefix=subjects.inbox(settings.monitor_user).encode(),
-    )
+    client = await _connect(settings, settings.monitor_user, settings.monitor_password)
     try:
-        answer = await client.request("$SYS.REQ.SERVER.PING.VARZ", b"", timeout=5)
+        answers = await _ask_servers(client, settings.replicas)
     finally:
-        await client.close()
-    jetstream = json.loads(answer.data)["data"].get("jetstream", {}).get("config", {})
-    if not jetstream.get("sync_always"):
-        raise Unfit("NATS acknowledges before its disk has the message: set `sync_interval: always` under `jetstream`")
+        await _close(client)
+    if not answers:
+        raise Unfit(
+            f"NATS does not let the user {settings.monitor_user!r} read its settings: it needs the system account"
+        )
+    for answer in answers:
+        if not answer.get("jetstream", {}).get("config", {}).get("sync_always"):
+            name = answer.get("server_name", "")
+            raise Unfit(
+                f"the NATS server {name!r} acknowledges before its disk has the message: "
+                "set `sync_interval: always` under `jetstream`"
+            )
+
+
+async def _ask_servers(client: Client, count: int) -> list[dict[str, Any]]:
+    """What the servers say of themselves: `count` of them, or as many as answer within two seconds."""
+    answers: list[dict[str, Any]] = []
+    enough = asyncio.Event()
+
+    async def answered(message: Msg) -> None:
+        if message.data:
+            answers.append(json.loads(message.data)["data"])
+        if len(answers) >= count:
+            enough.set()
+
+    inbox = client.new_inbox()
+    await client.subscribe(inbox, cb=answered)
+    await client.publish("$SYS.REQ.SERVER.PING.VARZ", b"", reply=inbox)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(enough.wait(), MONITOR_S)
+    return answers
 
 
 def _check_stream(found: StreamConfig, wanted: StreamConfig) -> None:
@@ -193,12 +293,7 @@ def _check_stream(found: StreamConfig, wanted: StreamConfig) -> None:
         has, wants = getattr(found, name), getattr(wanted, name)
         if has != wants and not (name == "num_replicas" and has is not None and has > wants):
             raise Unfit(f"the stream {subjects.STREAM} has {name} {has!r}, it must be {wants!r}")
-    if found.max_age or (found.max_msgs or -1) > 0 or (found.max_bytes or -1) > 0:
-        raise Unfit(f"the stream {subjects.STREAM} has limits that would delete facts: remove max_age, max_msgs, max_bytes")
-
-
-async def _log_error(error: Exception) -> None:
-    if isinstance(error, (nats.errors.SlowConsumerError, asyncio.CancelledError)):
-        LOGGER.warning("NATS: %s", error)
-    else:
-        LOGGER.info("NATS: %s", error or type(error).__name__)
+    limits = ("max_age", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
+    limited = [name for name in limits if (getattr(found, name) or -1) > 0]
+    if limited:
+        raise Unfit(f"the stream {subjects.STREAM} would delete or refuse facts: remove its {', '.join(limited)}")

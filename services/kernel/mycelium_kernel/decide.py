@@ -6,7 +6,6 @@ hold everything stored before the request came, so that nobody is refused what t
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from google.protobuf.message import Message
 
 from mycelium_kernel import events, headers, telemetry
 from mycelium_kernel.connections import Connection
-from mycelium_kernel.errors import Conflict, DeadlinePassed, Refusal, Unavailable, WrongSequence
+from mycelium_kernel.errors import Conflict, Refusal, Unavailable, WrongSequence
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.service import Command, Context, Done, Fact
@@ -40,14 +39,14 @@ class Decider:
     projector: Projector
 
     async def run(self, command: Command, request: Message, context: Context) -> Outcome:
-        """Do what `request` asks, once, however often it is asked under one key.
+        """Do what `request` asks, once, however often it is asked under one key. The bus bounds it by the deadline.
 
         Raises `Refusal`, `Unavailable`, `DeadlinePassed`, or whatever bug the service's functions have.
         """
         body = body_hash(request)
         races, fresh = 0, False
         if command.fresh:
-            await self._freshen(context)
+            await self.projector.catch_up()
             fresh = True
         while True:
             try:
@@ -59,16 +58,8 @@ class Decider:
                 races += 1
                 if races > RACES:
                     raise Conflict(events.type_name(request)) from None
-            await self._freshen(context)
+            await self.projector.catch_up()
             fresh = True
-
-    async def _freshen(self, context: Context) -> None:
-        left = (context.deadline - context.now).total_seconds()
-        try:
-            async with asyncio.timeout(max(0.05, left)):
-                await self.projector.catch_up()
-        except TimeoutError:
-            raise DeadlinePassed("the tables did not hold the newest facts before the deadline") from None
 
     async def _attempt(self, command: Command, request: Message, context: Context, body: str) -> Outcome:
         if self.projector.failure:
@@ -115,7 +106,7 @@ def fact_headers(fact: Fact, context: Context, body: str) -> dict[str, str]:
     if context.key and fact.answers:
         stored[headers.KEY] = context.key
         stored[headers.BODY] = body
-    if context.key and fact.on is None:
+    if context.key and fact.answers and fact.on is None:
         scope = f"{context.actor.handle}\n{context.key}\n{stored[headers.TYPE]}"
         stored[headers.MESSAGE_ID] = hashlib.sha256(scope.encode()).hexdigest()[:32]
     telemetry.inject(stored)

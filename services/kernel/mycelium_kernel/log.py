@@ -8,12 +8,11 @@ batch would both be judged against the state before it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import nats.errors
 import nats.js.errors
@@ -21,7 +20,7 @@ from nats.js.api import PubAck
 
 from mycelium_kernel import headers
 from mycelium_kernel.clock import Clock
-from mycelium_kernel.connections import Connection
+from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
 
 LOGGER = logging.getLogger(__name__)
@@ -32,6 +31,7 @@ QUEUE_LIMIT = 10_000  # facts that may wait before callers are told to come back
 ATTEMPT_S = 2.0
 RETRY_S = 0.05
 
+NEVER = (nats.errors.MaxPayloadError, nats.errors.BadSubjectError, nats.errors.BadHeaderError)  # bugs: no use to retry
 WRONG_SEQUENCE = {10071, 10164}
 STORE_FULL = {10023, 10047, 10077, 10122}
 
@@ -44,9 +44,13 @@ class Appended:
     duplicate: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Append:
-    """A fact on its way: `expect` is the last sequence its subject must have, None for a free fact."""
+    """A fact on its way: `expect` is the last sequence its subject must have, None for a free fact.
+
+    `own_id` says that its message id was made here, so that a duplicate can only be this very fact. `sent` says that
+    it has gone out, so that without an answer nobody knows whether it is stored.
+    """
 
     subject: str
     data: bytes
@@ -54,21 +58,42 @@ class Append:
     expect: int | None
     deadline: datetime
     done: asyncio.Future[Appended]
+    own_id: bool = False
+    sent: bool = False
 
     @property
     def size(self) -> int:
         """Bytes of payload and headers, roughly."""
         return len(self.data) + 512
 
+    def succeed(self, sequence: int, *, duplicate: bool = False) -> None:
+        """Tell the caller, if it still waits, where the fact stands."""
+        if not self.done.done():
+            self.done.set_result(Appended(sequence, duplicate and not self.own_id))
+
+    def fail(self, error: Exception) -> None:
+        """Tell the caller, if it still waits, why there is no answer."""
+        if not self.done.done():
+            self.done.set_exception(error)
+
+    def overdue(self) -> Unavailable:
+        """What the caller is told once its deadline has passed."""
+        if self.sent:
+            return Unavailable("the log did not say in time whether it took the fact; ask again under the same key")
+        return DeadlinePassed("the log could not be asked before the deadline")
+
 
 class Log:
     """The writer of one process. `append` answers when the fact is on disk."""
 
-    def __init__(self, connection: Connection, clock: Clock, on_batch: Callable[[int], None] = lambda _size: None) -> None:
+    def __init__(
+        self, connection: Connection, clock: Clock, on_batch: Callable[[int], None] = lambda _size: None
+    ) -> None:
         self._connection = connection
         self._clock = clock
         self._on_batch = on_batch
         self._waiting: list[Append] = []
+        self._sending: list[Append] = []
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -77,14 +102,14 @@ class Log:
         self._writer = asyncio.create_task(self._write(), name="log-writer")
 
     async def stop(self) -> None:
-        """Stop the writer; what waits is told that the log is unavailable."""
-        if self._writer:
-            self._writer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._writer
-        waiting, self._waiting = self._waiting, []
-        for append in waiting:
-            _fail(append, Unavailable("the service is stopping"))
+        """Stop the writer; what waits or has no answer yet is told that the log is unavailable."""
+        writer, self._writer = self._writer, None
+        if writer:
+            writer.cancel()
+            await asyncio.wait({writer})
+        for append in (*self._sending, *self._waiting):
+            append.fail(Unavailable("the service is stopping"))
+        self._waiting, self._sending = [], []
 
     async def append(
         self, subject: str, data: bytes, fact_headers: dict[str, str], *, expect: int | None, deadline: datetime
@@ -95,25 +120,37 @@ class Log:
         `StoreFull` when the disk or a limit of the server is full, `Unavailable` when no acknowledgement came before
         the deadline: then it may or may not be stored, and a retry under the same key finds out.
         """
+        if self._writer is None:
+            raise Unavailable("the service is stopping")
         if len(self._waiting) >= QUEUE_LIMIT:
             raise Unavailable("too many facts wait for the log")
-        done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Append(subject, data, fact_headers, expect, deadline, done))
+        append = Append(subject, data, fact_headers, expect, deadline, asyncio.get_running_loop().create_future())
+        if expect is None and headers.MESSAGE_ID not in fact_headers:
+            append.headers = {**fact_headers, headers.MESSAGE_ID: uuid.uuid4().hex}
+            append.own_id = True
+        self._waiting.append(append)
         self._wake.set()
-        return await done
+        try:
+            async with asyncio.timeout(self._left(append)):
+                return await append.done
+        except TimeoutError:
+            raise append.overdue() from None
+
+    def _left(self, append: Append) -> float:
+        return (append.deadline - self._clock()).total_seconds()
 
     async def _write(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
-                waiting = self._take()
-                free = [append for append in waiting if append.expect is None]
+                self._sending = self._take()
+                free = [append for append in self._sending if append.expect is None]
                 if len(free) >= BATCH_FROM:
-                    single = [append for append in waiting if append.expect is not None]
+                    single = [append for append in self._sending if append.expect is not None]
                     await asyncio.gather(self._batch(free), *(self._single(append) for append in single))
                 else:
-                    await asyncio.gather(*(self._single(append) for append in waiting))
+                    await asyncio.gather(*(self._single(append) for append in self._sending))
 
     def _take(self) -> list[Append]:
         """What is appended next: as much as waits, up to the limits of one batch, in order of arrival."""
@@ -127,21 +164,19 @@ class Log:
         return taken
 
     async def _batch(self, appends: list[Append]) -> None:
-        """Append all or none; on a refusal of the whole, one by one in the same order."""
+        """Append all or none; on a refusal of the whole, each by itself."""
         live = [append for append in appends if self._is_in_time(append)]
-        if len(live) < 2:  # noqa: PLR2004 - the server refuses a batch of one
-            await asyncio.gather(*(self._single(append) for append in live))
-            return
-        try:
-            last = await self._send_batch(live)
-        except (nats.js.errors.Error, nats.errors.Error, TimeoutError, OSError) as error:
-            LOGGER.info("a batch of %d facts was not stored whole (%s): appending them one by one", len(live), error)
-            for append in live:
-                await self._single(append)
-            return
-        self._on_batch(len(live))
-        for place, append in enumerate(live):
-            _succeed(append, Appended(last - len(live) + 1 + place))
+        if len(live) >= 2:  # the server refuses a batch of one
+            try:
+                last = await self._send_batch(live)
+            except NATS_ERRORS as error:
+                LOGGER.info("a batch of %d facts was not stored whole (%s): one by one", len(live), error)
+            else:
+                self._on_batch(len(live))
+                for place, append in enumerate(live):
+                    append.succeed(last - len(live) + 1 + place)
+                return
+        await asyncio.gather(*(self._single(append) for append in live))
 
     async def _send_batch(self, appends: list[Append]) -> int:
         """Send an atomic batch (NATS ADR-50); returns the sequence of its last fact."""
@@ -151,6 +186,8 @@ class Log:
             batched = {**append.headers, headers.BATCH_ID: batch, headers.BATCH_SEQUENCE: str(place)}
             if place == len(appends):
                 batched[headers.BATCH_COMMIT] = "1"
+                for sent in appends:
+                    sent.sent = True
                 ack = await self._publish(append.subject, append.data, batched, ATTEMPT_S * 2)
                 if ack.seq is None:
                     raise nats.js.errors.Error("a batch was acknowledged without a sequence")
@@ -164,6 +201,13 @@ class Log:
         raise AssertionError("a batch has a last fact")
 
     async def _single(self, append: Append) -> None:
+        """Append one fact; whatever happens, the writer goes on."""
+        try:
+            await self._try(append)
+        except Exception as error:
+            append.fail(error)
+
+    async def _try(self, append: Append) -> None:
         """Append one fact, trying again while the outcome is unknown and the deadline has not passed.
 
         Trying again is safe: a free fact carries a message id, and a conditional one can't be stored twice.
@@ -172,37 +216,38 @@ class Log:
         if append.expect is not None:
             stored[headers.EXPECTED] = str(append.expect)
         while self._is_in_time(append):
+            attempt_s = max(0.05, min(ATTEMPT_S, self._left(append)))
+            append.sent = True
             try:
-                left = (append.deadline - self._clock()).total_seconds()
-                ack = await self._publish(append.subject, append.data, stored, max(0.05, min(ATTEMPT_S, left)))
-                _succeed(append, Appended(ack.seq, bool(ack.duplicate)))
+                ack = await self._publish(append.subject, append.data, stored, attempt_s)
+            except NEVER:
+                raise
             except nats.js.errors.APIError as error:
                 if not _is_passing(error):
-                    _fail(append, _judge(error))
-                    return
-                await asyncio.sleep(RETRY_S)
-            except (nats.js.errors.Error, nats.errors.Error, TimeoutError, OSError) as error:
-                LOGGER.debug("append to %s: %s", append.subject, error)
-                await asyncio.sleep(RETRY_S)
-            if append.done.done():
+                    raise _judge(error) from error
+            except NATS_ERRORS as error:
+                LOGGER.debug("append to %s: %s", append.subject, error or type(error).__name__)
+            else:
+                append.succeed(ack.seq, duplicate=bool(ack.duplicate))
                 return
+            await asyncio.sleep(RETRY_S)
 
     async def _publish(self, subject: str, data: bytes, stored: dict[str, str], timeout_s: float) -> PubAck:
         return await self._connection.jetstream.publish(subject, data, timeout=timeout_s, headers=stored)
 
     def _is_in_time(self, append: Append) -> bool:
-        """Whether the deadline still stands; tells the caller when it does not."""
+        """Whether the caller still waits and its deadline stands; tells it when the deadline has passed."""
         if append.done.done():
             return False
-        if self._clock() + timedelta(milliseconds=1) < append.deadline:
+        if self._left(append) > 0.001:
             return True
-        _fail(append, DeadlinePassed("the log did not take the fact before the deadline"))
+        append.fail(append.overdue())
         return False
 
 
 def _is_passing(error: nats.js.errors.APIError) -> bool:
     """Whether the server itself expects to do better soon (no leader, starting)."""
-    return error.code == 503 and error.err_code not in STORE_FULL  # noqa: PLR2004 - service unavailable
+    return error.code == 503 and error.err_code not in STORE_FULL
 
 
 def _judge(error: nats.js.errors.APIError) -> Exception:
@@ -212,13 +257,3 @@ def _judge(error: nats.js.errors.APIError) -> Exception:
     if error.err_code in STORE_FULL or "no space left" in description or "resource" in description:
         return StoreFull(f"the log's disk is full: {description}")
     return Unavailable(f"the log refused a fact: {description}")
-
-
-def _succeed(append: Append, appended: Appended) -> None:
-    if not append.done.done():
-        append.done.set_result(appended)
-
-
-def _fail(append: Append, error: Exception) -> None:
-    if not append.done.done():
-        append.done.set_exception(error)

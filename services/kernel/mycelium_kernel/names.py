@@ -23,10 +23,10 @@ RESERVED_HANDLES = frozenset({"hub", "system"})
 def handle(text: str) -> str:
     """The handle that `text` names: lower case, without a leading `@`. Refuses what the grammar does not allow."""
     folded = text.strip().removeprefix("@").lower()
-    if not HANDLE.fullmatch(folded):
+    if not text.isascii() or not HANDLE.fullmatch(folded):  # the Kelvin sign is a `k` in lower case
         raise Refusal(
             "handle.invalid",
-            f"{text!r} can't be a handle: use 1 to 64 of a-z 0-9 . _ -, beginning with a letter or digit, no dot at the end",
+            f"{text!r} can't be a handle: use 1 to 64 of a-z 0-9 . _ -, first a letter or digit, no dot at the end",
         )
     return folded
 
@@ -42,7 +42,7 @@ def new_handle(text: str) -> str:
 def seat(text: str) -> str:
     """The seat that `text` names, without a leading `#`; empty stays empty."""
     folded = text.strip().removeprefix("#").lower()
-    if folded and not SEAT.fullmatch(folded):
+    if not text.isascii() or (folded and not SEAT.fullmatch(folded)):
         raise Refusal("handle.invalid", f"{text!r} can't be a seat: use 1 to 32 of a-z 0-9")
     return folded
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,19 +14,24 @@ from typing import Any
 from google.protobuf.message import Message
 
 from mycelium_kernel import subjects, telemetry
-from mycelium_kernel.bus import Asked, Bus, Handler, Server
+from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
 from mycelium_kernel.connections import Connection, NatsSettings
 from mycelium_kernel.decide import Decider
+from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.reactor import react
+from mycelium_kernel.server import Asked, Handler, Server
 from mycelium_kernel.service import Command, Context, Query, Reaction, Service
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.timers import Timers
 
 LOGGER = logging.getLogger(__name__)
-WORKER_PAUSE_S = (0.1, 5.0)  # between the ends of a worker and its next start: first, longest
+WORKER_PAUSE_S = (0.1, 5.0)  # between the end of a worker and its next start: first, longest
+WORKER_STEADY_S = 30.0  # a worker that ran this long is well again
+GUARD_RETRY_S = 0.1
+STOP_S = 10.0
 
 
 @dataclass
@@ -42,8 +48,8 @@ class Runtime:
     tables: Tables | None = None
     projector: Projector | None = None
     _server: Server | None = None
-    _workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _faults: dict[str, str] = field(default_factory=dict)
+    _workers: set[asyncio.Task[None]] = field(default_factory=set)
+    _faults: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     @property
     def epoch(self) -> str:
@@ -52,45 +58,57 @@ class Runtime:
 
     def health(self) -> dict[str, Any]:
         """`status` (`ok` or `degraded`), `detail`, and the numbers an operator looks at first."""
-        faults = dict(self._faults)
+        now = time.monotonic()
+        faults = {part: fault for part, (fault, until) in self._faults.items() if until > now}
         if not self.connection.client.is_connected:
             faults["nats"] = "not connected"
         if self.projector and self.projector.failure:
-            faults["tables"] = f"stopped at fact {self.projector.tables.position}"
+            kind = type(self.projector.failure).__name__
+            faults.setdefault("tables", f"stopped after fact {self.projector.tables.position} ({kind})")
         detail = "; ".join(f"{part}: {fault}" for part, fault in sorted(faults.items()))
-        said: dict[str, Any] = {"status": "degraded" if faults else "ok", "detail": detail, "version": self.service.version}
+        status = "degraded" if faults else "ok"
+        said: dict[str, Any] = {"status": status, "detail": detail, "version": self.service.version}
         if self.tables:
             said["position"] = self.tables.position
         return said
 
+    def report(self, part: str, fault: str, for_s: float = math.inf) -> None:
+        """Say in health, for that long, that a part does not work; an empty fault says that it works again."""
+        self._faults[part] = (fault, time.monotonic() + for_s if fault else 0.0)
+
     def spawn(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a worker until the service stops; when it ends by an error, log it, say so in health, start it again."""
-        self._workers[name] = asyncio.create_task(self._keep(name, work), name=name)
+        task = asyncio.create_task(self._keep(name, work), name=name)
+        self._workers.add(task)
+        task.add_done_callback(self._workers.discard)
 
     async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         pause_s = WORKER_PAUSE_S[0]
         while True:
+            began = time.monotonic()
             try:
                 await work()
             except Exception as error:
                 LOGGER.exception("worker %s failed", name)
-                self._faults[name] = type(error).__name__
+                if time.monotonic() - began > WORKER_STEADY_S:
+                    pause_s = WORKER_PAUSE_S[0]
+                self.report(name, type(error).__name__, pause_s + WORKER_STEADY_S)
             else:
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, WORKER_PAUSE_S[1])
-            self._faults.pop(name, None)
 
     async def stop(self) -> None:
-        """Answer what is in work, end the workers, close."""
+        """Answer what is in work, end the workers, close. Safe to call on a service that started only in part."""
         if self._server:
             await self._server.stop()
-        for task in self._workers.values():
+        workers = set(self._workers)
+        for task in workers:
             task.cancel()
-        for task in self._workers.values():
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        await self.timers.stop()
+        if workers:
+            _ended, stuck = await asyncio.wait(workers, timeout=STOP_S)
+            for task in stuck:
+                LOGGER.warning("worker %s does not end", task.get_name())
         await self.log.stop()
         if self.projector:
             await self.projector.stop()
@@ -111,16 +129,15 @@ async def start(
 
     Raises `connections.Unfit` when the NATS server can't keep the promises.
     """
-    connection = await Connection.open(settings)
+    runtime = _build(service, await Connection.open(settings), clock, ids)
     try:
-        await connection.prepare()
-        runtime = _build(service, connection, clock, ids)
+        await runtime.connection.prepare()
         if service.projection:
             await _open_tables(runtime, tables_folder)
         runtime.log.start()
         await _listen(runtime)
     except BaseException:
-        await connection.close()
+        await runtime.stop()
         raise
     LOGGER.info("%s is ready", service.name)
     return runtime
@@ -134,7 +151,9 @@ def _build(service: Service, connection: Connection, clock: Clock, ids: NewId) -
         clock=clock,
         new_id=ids,
         bus=Bus(connection, service.name),
-        log=Log(connection, clock, on_batch=batches.observe),
+        log=Log(
+            connection, system_clock, on_batch=batches.observe
+        ),  # deadlines are in real time, whatever `clock` says
         timers=Timers(connection, service.name),
     )
 
@@ -144,13 +163,12 @@ async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
     if projection is None:
         return
     if folder:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # noqa: ASYNC240 - once, before anything is answered
     path = folder / f"{service.name}.sqlite" if folder else None
     runtime.tables = Tables.open(path, projection, runtime.epoch)
     if runtime.tables.position > await runtime.connection.last_sequence(None):
         # The log is older than the tables (a restored backup): what it has lost must not be shown.
-        runtime.tables.close()
-        runtime.tables = Tables.anew(path, projection, runtime.epoch)
+        runtime.tables.rebuild()
     applied, position = telemetry.FACTS_APPLIED.labels(service.name), telemetry.POSITION.labels(service.name)
     tables = runtime.tables
 
@@ -164,19 +182,44 @@ async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
 
 async def _listen(runtime: Runtime) -> None:
     service = runtime.service
+    runtime.spawn("log", _bound(_guard, runtime))
     for worker in service.workers:
         runtime.spawn(getattr(worker, "__name__", "worker"), _bound(worker, runtime))
     for reaction in service.reactions:
         runtime.spawn(reaction.name, _reacting(reaction, runtime))
     if service.on_timer:
-        on_timer = service.on_timer
-
-        async def due(room: str, data: bytes) -> None:
-            await on_timer(runtime, room, data)
-
-        await runtime.timers.start(due)
-    runtime._server = Server(runtime.connection, service.name, service.version, runtime.clock, runtime.health)  # noqa: SLF001
+        runtime.spawn("timers", _timing(service.on_timer, runtime))
+    runtime._server = Server(runtime.connection, service.name, service.version, runtime.health)  # noqa: SLF001
     await runtime._server.start(_handlers(runtime))  # noqa: SLF001 - the runner and its record are one module
+
+
+async def _guard(runtime: Runtime) -> None:
+    """After each reconnect, make sure that the log is still the one that the tables were made from."""
+    again = asyncio.Event()
+    runtime.connection.on_reconnect(again.set)
+    try:
+        while True:
+            await again.wait()
+            again.clear()
+            try:
+                epoch, last = await runtime.connection.look()
+            except Unavailable:
+                await asyncio.sleep(GUARD_RETRY_S)
+                again.set()
+                continue
+            if epoch != runtime.epoch or (runtime.tables and last < runtime.tables.position):
+                _lose(runtime)
+    finally:
+        runtime.connection.off_reconnect(again.set)
+
+
+def _lose(runtime: Runtime) -> None:
+    """The log is gone, another one, or an older state of it: what the tables hold must not be answered."""
+    fault = "NATS came back with another log, or an older state of it; restart the services when that is meant"
+    LOGGER.error("%s", fault)
+    runtime.report("log", fault)
+    if runtime.projector:
+        runtime.projector.fail(Unavailable(fault), for_good=True)
 
 
 def _bound(worker: Callable[[Runtime], Awaitable[None]], runtime: Runtime) -> Callable[[], Awaitable[None]]:
@@ -185,6 +228,20 @@ def _bound(worker: Callable[[Runtime], Awaitable[None]], runtime: Runtime) -> Ca
 
 def _reacting(reaction: Reaction, runtime: Runtime) -> Callable[[], Awaitable[None]]:
     return lambda: react(reaction, runtime)
+
+
+def _timing(
+    on_timer: Callable[[Runtime, str, bytes], Awaitable[None]], runtime: Runtime
+) -> Callable[[], Awaitable[None]]:
+    arm = runtime.service.arm
+
+    async def due(room: str, data: bytes) -> None:
+        await on_timer(runtime, room, data)
+
+    def report(fault: str, for_s: float) -> None:
+        runtime.report("timers", fault, for_s)
+
+    return lambda: runtime.timers.follow(due, _bound(arm, runtime) if arm else None, report)
 
 
 def _handlers(runtime: Runtime) -> dict[type[Message], Handler]:

@@ -144,7 +144,11 @@ class Reaction:
 
 @dataclass(frozen=True)
 class Service:
-    """The table of contents of a service."""
+    """The table of contents of a service.
+
+    `on_timer(runtime, room, data)` takes due timers; `arm(runtime)` arms every timer that the tables still wait for,
+    and is called at start and after each reconnect to NATS, whose timers do not outlive it.
+    """
 
     name: str
     version: str
@@ -153,4 +157,5 @@ class Service:
     queries: tuple[Query, ...] = ()
     reactions: tuple[Reaction, ...] = ()
     on_timer: Callable[[Runtime, str, bytes], Awaitable[None]] | None = None
+    arm: Callable[[Runtime], Awaitable[None]] | None = None
     workers: tuple[Callable[[Runtime], Awaitable[None]], ...] = ()

@@ -7,6 +7,7 @@ page and the CLI's `config` command.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Sourced:
 
 
 class BadSetting(Exception):
-    """A setting has a value that its kind does not allow. The text names the setting, the source and what is allowed."""
+    """A setting has a value that its kind does not allow. The text names both and what is allowed."""
 
 
 def home(environment: Mapping[str, str]) -> Path:
@@ -85,14 +86,19 @@ def parse(setting: Setting, raw: object, source: str) -> Value:
             return SWITCH[str(raw).lower()]
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use true or false")
     if setting.kind == "str":
+        if isinstance(raw, list | dict):
+            raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text")
         return str(raw)
     if isinstance(raw, bool):
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a number")
+    kind = "a whole number" if setting.kind == "int" else "a number"
     try:
-        return int(str(raw)) if setting.kind == "int" else float(str(raw))
+        number = int(str(raw)) if setting.kind == "int" else float(str(raw))
     except ValueError:
-        kind = "a whole number" if setting.kind == "int" else "a number"
-        raise BadSetting(f"{setting.key} is {raw!r} in {source}: use {kind}") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadSetting(f"{setting.key} is {raw!r} in {source}: use {kind}")
+    return number
 
 
 def _read(path: Path) -> Mapping[str, object]:

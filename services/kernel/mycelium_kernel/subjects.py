@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Any
 
-from google.protobuf.descriptor import Descriptor, MethodDescriptor
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 
@@ -23,7 +24,9 @@ _SAFE = re.compile(r"[a-z0-9-]")
 
 
 def token(text: str) -> str:
-    """`text` as one token of a subject; two texts never share a token."""
+    """`text` as one token of a subject; two texts never share a token. Raises `ValueError` for an empty text."""
+    if not text:
+        raise ValueError("an empty text can't be a token")
     return "".join(c if _SAFE.fullmatch(c) else f"_{ord(c):x}_" for c in text)
 
 
@@ -82,17 +85,33 @@ def timers_due(service: str) -> str:
     return f"timer.due.{service}.>"
 
 
+def durable(service: str, purpose: str) -> str:
+    """Name of a durable consumer."""
+    return f"{service}-{purpose}"
+
+
+def next_message(stream: str, durable: str) -> str:
+    """Subject on which JetStream is asked for the next message of a durable consumer."""
+    return f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
+
+
+def stored_message(stream: str) -> str:
+    """Subject on which a stream's leader is asked for a stored message."""
+    return f"$JS.API.STREAM.MSG.GET.{stream}"
+
+
 def inbox(user: str) -> str:
     """Prefix of the inboxes of one NATS user; no other may listen there."""
     return f"_INBOX_{user}"
 
 
-def method_of(request: Descriptor) -> MethodDescriptor:
+def method_of(request: Any) -> MethodDescriptor:
     """The rpc whose input `request` is. Raises `LookupError` for a message that no rpc of its file takes."""
     for service in request.file.services_by_name.values():
         for method in service.methods:
             if method.input_type is request:
-                return method
+                found: MethodDescriptor = method
+                return found
     raise LookupError(f"no rpc takes {request.full_name}")
 
 
@@ -102,7 +121,7 @@ def is_query(method: MethodDescriptor) -> bool:
     return level == MethodOptions.NO_SIDE_EFFECTS
 
 
-def service_of(descriptor: Descriptor) -> str:
+def service_of(descriptor: Any) -> str:
     """The service that a message belongs to: the second part of its package."""
     return str(descriptor.file.package).split(".")[1]
 

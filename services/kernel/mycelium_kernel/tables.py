@@ -6,16 +6,18 @@ Written by the projector only; commands and queries read. Runs in the event loop
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
+from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Entity, Projection
 
 S = TypeVar("S", bound=Message)
@@ -25,11 +27,11 @@ KERNEL_SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- The state of every entity and the sequence of its last fact: what commands decide from.
 CREATE TABLE entity (subject TEXT PRIMARY KEY, sequence INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
--- Which fact answered which key, for repeats that come later than the log's own window.
+-- Which fact answered which key, for repeats that come later than the log's own window; pruned by sequence.
 CREATE TABLE answered (
-  actor TEXT NOT NULL, key TEXT NOT NULL, sequence INTEGER NOT NULL, body TEXT NOT NULL, room_id TEXT NOT NULL,
-  PRIMARY KEY (actor, key)
-) WITHOUT ROWID;
+  sequence INTEGER PRIMARY KEY, actor TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, room_id TEXT NOT NULL,
+  UNIQUE (actor, key)
+);
 -- The facts of rooms in order, for watchers that missed some.
 CREATE TABLE feed (sequence INTEGER PRIMARY KEY, room_id TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX feed_room ON feed (room_id, sequence);
@@ -37,6 +39,8 @@ CREATE INDEX feed_room ON feed (room_id, sequence);
 CREATE TABLE erased (room_id TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 KERNEL_VERSION = 1
+ANSWERED_FACTS = 1_000_000  # how many facts back a repeat of a request still gets the first answer
+ANSWERED_STEP = 10_000  # older rows go whenever the log has grown by this much
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,13 @@ class FeedRow:
 class Tables:
     """One service's tables. Open with `Tables.open`; `position` is the sequence of the last fact they hold."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path | None, projection: Projection, epoch: str, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._projection = projection
+        self._epoch = epoch
         self._connection = connection
         self.position = int(self._meta("position") or 0)
+        self.on_damage: Callable[[Exception], None] = _ignore
 
     @classmethod
     def open(cls, path: Path | None, projection: Projection, epoch: str) -> Tables:
@@ -71,29 +79,34 @@ class Tables:
         """
         if path is None:
             return cls.anew(path, projection, epoch)
+        connection = None
         try:
             connection = _connect(str(path))
             if _is_current(connection, projection, epoch):
-                return cls(connection)
-            connection.close()
+                return cls(path, projection, epoch, connection)
         except sqlite3.DatabaseError as error:
             LOGGER.warning("tables %s can't be read (%s): built again from the log", path.name, error)
+        if connection:
+            connection.close()
         return cls.anew(path, projection, epoch)
 
     @classmethod
     def anew(cls, path: Path | None, projection: Projection, epoch: str) -> Tables:
         """Make empty tables at `path`, in place of whatever is there."""
-        if path is None:
-            return cls._create(_connect(":memory:"), projection, epoch)
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return cls._create(_connect(str(path)), projection, epoch)
-
-    @classmethod
-    def _create(cls, connection: sqlite3.Connection, projection: Projection, epoch: str) -> Tables:
+        if path is not None:
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        connection = _connect(":memory:" if path is None else str(path))
         connection.executescript(KERNEL_SCHEMA + projection.schema.read_text(encoding="utf-8"))
         connection.execute("INSERT INTO meta VALUES ('schema', ?), ('epoch', ?)", (_schema_mark(projection), epoch))
-        return cls(connection)
+        return cls(path, projection, epoch, connection)
+
+    def rebuild(self) -> None:
+        """Empty these tables, whatever state their file is in, so that they are read from the log again."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        fresh = Tables.anew(self._path, self._projection, self._epoch)
+        self._connection, self.position = fresh._connection, 0  # noqa: SLF001 - of the same class
 
     def _meta(self, name: str) -> str | None:
         row = self.one("SELECT value FROM meta WHERE name = ?", name)
@@ -101,12 +114,20 @@ class Tables:
 
     def one(self, sql: str, *parameters: Any) -> tuple[Any, ...] | None:
         """The first row, or None."""
-        row: tuple[Any, ...] | None = self._connection.execute(sql, parameters).fetchone()
+        try:
+            row: tuple[Any, ...] | None = self._connection.execute(sql, parameters).fetchone()
+        except sqlite3.DatabaseError as error:
+            self._check_damage(error)
+            raise
         return row
 
     def all(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """All rows. The caller bounds them."""
-        return self._connection.execute(sql, parameters).fetchall()
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            self._check_damage(error)
+            raise
 
     def iterate(self, sql: str, *parameters: Any) -> Iterable[tuple[Any, ...]]:
         """The rows one by one, for a reader that stops when it has enough."""
@@ -115,6 +136,12 @@ class Tables:
     def execute(self, sql: str, *parameters: Any) -> int:
         """Change rows; for the projector only. Returns how many were changed."""
         return self._connection.execute(sql, parameters).rowcount
+
+    def _check_damage(self, error: Exception) -> None:
+        """Tell a reader of a damaged file to come back: it is built again meanwhile."""
+        if is_damage(error):
+            self.on_damage(error)
+            raise Unavailable("the tables are damaged and are being built again") from error
 
     def begin(self) -> None:
         """Begin a transaction that holds several facts."""
@@ -146,6 +173,15 @@ class Tables:
         row = self.one("SELECT sequence, body FROM answered WHERE actor = ? AND key = ?", actor, key)
         return Answered(*row) if row else None
 
+    def put_answered(self, sequence: int, actor: str, key: str, body: str, room_id: str) -> None:
+        """Remember which fact answered a key; the first one stands."""
+        self.execute("INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?, ?)", sequence, actor, key, body, room_id)
+
+    def prune_answered(self, sequence: int) -> None:
+        """Forget answered keys long past. What stays depends on the last fact's sequence only, so a rebuild agrees."""
+        last = sequence // ANSWERED_STEP * ANSWERED_STEP - ANSWERED_FACTS
+        self.execute("DELETE FROM answered WHERE sequence < ?", last)
+
     def is_erased(self, room_id: str) -> bool:
         """Whether a room was erased."""
         return self.one("SELECT 1 FROM erased WHERE room_id = ?", room_id) is not None
@@ -163,22 +199,39 @@ class Tables:
         names = [name for name in names if not name.startswith("sqlite_")]
         return {name: sorted(self.all(f"SELECT * FROM {name}"), key=repr) for name in names}  # noqa: S608 - own names
 
-    def shrink(self) -> None:
-        """Move everything into the main file and empty the write-ahead log, so that erased text is gone from disk."""
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def shrink(self) -> bool:
+        """Move everything into the main file and empty the write-ahead log, so that erased text is gone from disk.
+
+        False when a reader was in the way; then the next `shrink` does it.
+        """
+        row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
+        return row is not None and row[0] == 0
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the file itself is broken, not that a statement is wrong or the disk full."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def _ignore(_error: Exception) -> None:
+    return
+
+
 def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=512, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    # Not FULL: the log is what must survive a loss of power; the tables catch up from wherever they are.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA secure_delete = ON")  # erased text must not stay in free pages
-    connection.execute("PRAGMA cache_size = -65536")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        # Not FULL: the log is what must survive a loss of power; the tables catch up from wherever they are.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")  # erased text must not stay in free pages
+        connection.execute("PRAGMA cache_size = -65536")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -12,14 +12,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import nats.errors
-import nats.js.errors
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from mycelium_kernel import headers, subjects
-from mycelium_kernel.connections import Connection
+from mycelium_kernel.connections import NATS_ERRORS, Connection
 
 LOGGER = logging.getLogger(__name__)
 HEARTBEAT_S = 1.0
@@ -38,7 +36,10 @@ class RawFact:
 
 
 class Tail:
-    """Follows the facts of `filters`. `on_facts` is called in the event loop with one or more facts, in order."""
+    """Follows the facts of `filters`. `on_facts` is called in the event loop with one or more facts, in order.
+
+    `on_facts` must not raise: a fact is handed over once. `live` says that nothing is known to be missing.
+    """
 
     def __init__(
         self, connection: Connection, filters: tuple[str, ...], on_facts: Callable[[list[RawFact]], None]
@@ -73,12 +74,15 @@ class Tail:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
         await self._unsubscribe()
+        self._batch.clear()
 
     async def _subscribe(self) -> None:
         client = self._connection.client
         inbox = client.new_inbox()
         self._delivered = 0
-        self._subscription = await client.subscribe(inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1)
+        self._subscription = await client.subscribe(
+            inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
         config = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=self.position + 1,
@@ -102,7 +106,7 @@ class Tail:
         subscription, self._subscription = self._subscription, None
         if subscription is None or self._connection.client.is_closed:
             return
-        with contextlib.suppress(nats.errors.Error, nats.js.errors.Error, TimeoutError):
+        with contextlib.suppress(*NATS_ERRORS):
             await subscription.unsubscribe()
             if self._connection.client.is_connected:
                 await self._connection.jetstream.delete_consumer(subjects.STREAM, self._consumer)
@@ -119,12 +123,14 @@ class Tail:
             try:
                 await self._unsubscribe()
                 await self._subscribe()
-            except (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError) as error:
-                LOGGER.info("tail waits for the log: %s", error)
+            except NATS_ERRORS as error:
+                LOGGER.info("tail waits for the log: %s", error or type(error).__name__)
                 self._stale.set()
                 await asyncio.sleep(0.1)
 
     async def _on_message(self, message: Msg) -> None:
+        if self._subscription is None or message.sid != self._subscription._id:  # noqa: SLF001 - of an older consumer
+            return
         self._heard = asyncio.get_running_loop().time()
         if message.reply.startswith("$JS.ACK."):
             self._on_fact(message)
@@ -132,12 +138,10 @@ class Tail:
             self._flush()
             await message.respond(b"")
         else:
-            self._on_heartbeat(message)
+            await self._on_heartbeat(message.headers or {})
 
     def _on_fact(self, message: Msg) -> None:
         sequence, delivered = _sequences(message.reply)
-        if self._subscription is None or message.sid != self._subscription._id:  # noqa: SLF001 - of an older consumer
-            return
         if delivered != self._delivered + 1:
             self.live = False
             self._stale.set()
@@ -151,23 +155,25 @@ class Tail:
         if len(self._batch) == 1:
             asyncio.get_running_loop().call_soon(self._flush)
 
-    def _on_heartbeat(self, message: Msg) -> None:
-        last = int((message.headers or {}).get("Nats-Last-Consumer", self._delivered))
-        stalled = (message.headers or {}).get("Nats-Consumer-Stalled")
-        if stalled:
-            asyncio.create_task(self._connection.client.publish(stalled), name="tail-resume")  # noqa: RUF006 - at once
-        if last > self._delivered:
+    async def _on_heartbeat(self, received: dict[str, str]) -> None:
+        stalled = received.get("Nats-Consumer-Stalled")
+        if stalled:  # the server waits for an answer to a flow control request that was lost
+            await self._connection.client.publish(stalled)
+        if int(received.get("Nats-Last-Consumer", self._delivered)) > self._delivered:
             self.live = False
             self._stale.set()
 
     def _flush(self) -> None:
         batch, self._batch = self._batch, []
         if batch:
-            self._on_facts(batch)
+            try:
+                self._on_facts(batch)
+            except Exception:
+                LOGGER.exception("facts %d to %d were not taken", batch[0].sequence, batch[-1].sequence)
 
 
 def _sequences(reply: str) -> tuple[int, int]:
     """Stream and consumer sequence of a delivered message (NATS ADR-15: nine tokens, or twelve with a domain)."""
     tokens = reply.split(".")
-    offset = 5 if len(tokens) == 9 else 7  # noqa: PLR2004 - the two forms of ADR-15
+    offset = 5 if len(tokens) == 9 else 7
     return int(tokens[offset]), int(tokens[offset + 1])

@@ -40,7 +40,7 @@ _recording = False
 
 def configure_logs(level: str = "INFO", stream: TextIO | None = None) -> None:
     """Write every log record as one JSON line to `stream` (stderr)."""
-    shared = [
+    shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -64,20 +64,25 @@ def configure_traces(service: str, exporter: SpanExporter | None = None, endpoin
     global _recording  # noqa: PLW0603 - one tracer provider a process, as OpenTelemetry has it
     if exporter is None and not endpoint:
         return
-    from opentelemetry import trace  # noqa: PLC0415 - half a second that only those pay who trace
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor  # noqa: PLC0415
+    from opentelemetry import trace
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
     if exporter is not None:
         provider.add_span_processor(SimpleSpanProcessor(exporter))
     else:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
     trace.set_tracer_provider(provider)
     _recording = True
+
+
+def recording() -> bool:
+    """Whether spans are recorded in this process."""
+    return _recording
 
 
 @contextlib.contextmanager
@@ -90,7 +95,7 @@ def span(name: str, carrier: Mapping[str, str] | None = None) -> Iterator[None]:
         else:
             yield
         return
-    from opentelemetry import propagate, trace  # noqa: PLC0415
+    from opentelemetry import propagate, trace
 
     context = propagate.extract(carrier) if carrier and headers.TRACE in carrier else None
     with trace.get_tracer("mycelium").start_as_current_span(name, context=context):
@@ -100,7 +105,7 @@ def span(name: str, carrier: Mapping[str, str] | None = None) -> Iterator[None]:
 @contextlib.contextmanager
 def _pass_on(carrier: Mapping[str, str]) -> Iterator[None]:
     """Carry a caller's trace through a process that records nothing."""
-    from opentelemetry import context, propagate  # noqa: PLC0415
+    from opentelemetry import context, propagate
 
     token = context.attach(propagate.extract(carrier))
     try:
@@ -113,6 +118,6 @@ def inject(carrier: MutableMapping[str, str]) -> None:
     """Put the current trace, if there is one, into the headers of a message."""
     if not _recording and "opentelemetry.propagate" not in sys.modules:
         return
-    from opentelemetry import propagate  # noqa: PLC0415
+    from opentelemetry import propagate
 
     propagate.inject(carrier)

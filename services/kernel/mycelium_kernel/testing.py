@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nats
 import nats.errors
@@ -35,6 +36,20 @@ system_account: SYS
 {cluster}
 """
 USERS = ("rooms", "gateway", "board", "memory", "engine", "status", "hub", "test")
+
+
+async def _ignore(_error: Exception) -> None:
+    return
+
+
+ONCE: dict[str, Any] = {
+    "inbox_prefix": b"_INBOX_test",
+    "connect_timeout": 1,
+    "allow_reconnect": False,
+    "reconnect_time_wait": 0.01,
+    "max_reconnect_attempts": 1,
+    "error_cb": _ignore,
+}
 
 
 def free_port() -> int:
@@ -82,7 +97,7 @@ class NatsServer:
         config.write_text(text, encoding="utf-8")
         log = (self.folder / "nats.log").open("ab")
         with log:
-            self.process = subprocess.Popen([binary(), "-c", str(config)], stdout=log, stderr=log)  # noqa: S603
+            self.process = subprocess.Popen([binary(), "-c", str(config)], stdout=log, stderr=log)
 
     async def start(self) -> None:
         """Start, and return when clients and JetStream are answered."""
@@ -94,11 +109,7 @@ class NatsServer:
         async with asyncio.timeout(BOUND_S):
             while True:
                 try:
-                    client = await nats.connect(
-                        self.url, user="test", password=PASSWORD, connect_timeout=1, allow_reconnect=False, reconnect_time_wait=0.01,
-                        max_reconnect_attempts=1,
-                        inbox_prefix=b"_INBOX_test", error_cb=_ignore,
-                    )  # fmt: skip
+                    client = await nats.connect(self.url, user="test", password=PASSWORD, **ONCE)
                 except (OSError, nats.errors.Error, TimeoutError):
                     await asyncio.sleep(0.02)
                     continue
@@ -107,6 +118,16 @@ class NatsServer:
                     await client.close()
                     return
                 await client.close()
+
+    def pause(self) -> None:
+        """Stop the process in its tracks, as a machine that hangs would; its connections stay open."""
+        if self.process:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused process go on."""
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End the process as a crash would: SIGKILL."""
@@ -120,11 +141,8 @@ class NatsServer:
         process, self.process = self.process, None
         if process and process.poll() is None:
             process.send_signal(number)
+            process.send_signal(signal.SIGCONT)  # a paused process hears nothing else
             process.wait(timeout=BOUND_S)
-
-
-async def _ignore(_error: Exception) -> None:
-    return
 
 
 @contextlib.asynccontextmanager

@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from mycelium_kernel import run, testing
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Service
-
 from services.kernel.tests import toy
 from services.kernel.tests.toy import Start
-
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from mycelium.rooms.v1 import service_pb2
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, Unavailable
-
 from services.kernel.tests.toy import ACTOR, Start
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
 from mycelium_kernel import headers, subjects, testing
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
