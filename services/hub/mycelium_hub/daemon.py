@@ -97,9 +97,13 @@ def stop(home: Home) -> int | None:
         raise Refused(f"the hub on {home.path} is another user's, pid {owner}") from None
     except ProcessLookupError:
         pass
-    if not processes.wait_until(lambda: home.owner() != owner, STOP_S):
+
+    def gone() -> bool:
+        return home.owner() != owner and str(home.path) not in processes.command_line(owner)
+
+    if not processes.wait_until(gone, STOP_S):
         os.kill(owner, signal.SIGKILL)
-        processes.wait_until(lambda: home.owner() != owner, STOP_S)
+        processes.wait_until(gone, STOP_S)
     _sweep(home)
     return owner
 

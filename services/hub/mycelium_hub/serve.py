@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import http.client
 import logging
 import os
 import resource
@@ -22,8 +21,8 @@ from mycelium_hub.settings import HubSettings
 from mycelium_hub.supervisor import Child
 
 LOGGER = logging.getLogger(__name__)
-ANSWER_S = 30.0
-STOP_S = 10.0
+ANSWER_S = 20.0
+STOP_S = 8.0
 
 
 def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
@@ -67,7 +66,7 @@ class Hub:
         end = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, end.set)
+            loop.add_signal_handler(number, _end_or_die, end)
         ending = asyncio.create_task(end.wait())
         starting = asyncio.create_task(self._start())
         try:
@@ -102,15 +101,29 @@ class Hub:
     async def _stop(self) -> None:
         """Stop in the reverse order of the start, so that nothing loses what it stands on."""
         self.home.withdraw()
+        stuck = False
         while self._stops:
             name, stop = self._stops.pop()
-            try:
-                await asyncio.wait_for(stop(), STOP_S)
-            except Exception:
-                LOGGER.exception("%s did not stop cleanly", name)
+            stopping = asyncio.ensure_future(stop())
+            await asyncio.wait((stopping,), timeout=STOP_S)
+            if not stopping.done():
+                stuck = True
+                LOGGER.error("%s did not stop within %.0f s", name, STOP_S)
+            elif stopping.exception():
+                LOGGER.error("%s did not stop cleanly", name, exc_info=stopping.exception())
         if self._nats:
             await self._nats.stop()
         LOGGER.info("stopped")
+        if stuck:  # what does not end would keep the process; all that was acknowledged is on disk
+            logging.shutdown()
+            os._exit(1)
+
+
+def _end_or_die(end: asyncio.Event) -> None:
+    """The first signal ends the hub in order, a second one at once; its children die with it."""
+    if end.is_set():
+        os._exit(1)
+    end.set()
 
 
 async def _start_part(part: Part, surroundings: Surroundings) -> Stop:
@@ -129,16 +142,14 @@ async def _start_part(part: Part, surroundings: Surroundings) -> Stop:
 async def _answers(url: str) -> None:
     """Return once the hub answers at its address, as a stranger sees it."""
     place = urlsplit(url)
-
-    def ask() -> int:
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)
-        with contextlib.closing(connection):
-            connection.request("GET", "/healthz")
-            return connection.getresponse().status
-
+    request = f"GET /healthz HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n"
     try:
-        status = await asyncio.to_thread(ask)
-    except (OSError, http.client.HTTPException) as error:
-        raise Refused(f"the gateway does not answer at {url} ({error}); see `mycelium logs gateway`") from error
-    if status != http.HTTPStatus.OK:
-        raise Refused(f"{url}/healthz answers {status}")
+        async with asyncio.timeout(ANSWER_S):
+            reader, writer = await asyncio.open_connection(place.hostname, place.port)
+            with contextlib.closing(writer):
+                writer.write(request.encode())
+                said = (await reader.readline()).decode(errors="replace").strip()
+    except (OSError, TimeoutError) as error:
+        raise Refused(f"the gateway does not answer at {url}; see `mycelium logs gateway`") from error
+    if said.split(" ")[1:2] != ["200"]:
+        raise Refused(f"{url}/healthz answers {said!r}; see `mycelium logs gateway`")

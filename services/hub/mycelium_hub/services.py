@@ -41,9 +41,9 @@ class Part:
 
 async def _rooms(given: Surroundings) -> Stop:
     from mycelium_kernel import run
-    from mycelium_rooms.service import SERVICE
+    from mycelium_rooms.service import service
 
-    runtime = await run.start(SERVICE, given.nats, given.home.tables)
+    runtime = await run.start(service(), given.nats, given.home.tables)
     return runtime.stop
 
 
