@@ -35,6 +35,7 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, An
     Refusal: problems.answer_refusal,
     Unavailable: problems.answer_unavailable,
     Internal: problems.answer_internal,
+    UnicodeEncodeError: problems.answer_half_character,
     RequestValidationError: validation.answer_invalid,
     HTTPException: problems.answer_http,
 }
@@ -62,6 +63,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
     for router in ROUTERS:
         app.include_router(router)
     app.state.gateway = gateway
+    app.state.routers = ROUTERS
     openapi.attach(app)
     return app
 

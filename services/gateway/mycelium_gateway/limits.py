@@ -1,4 +1,7 @@
-"""Stops bodies that are too large while they arrive, so that none is ever held whole."""
+"""Stops bodies that are too large while they arrive, so that none is ever held whole.
+
+The connection stays open: the server drops the rest of the body as it comes, and the client lives to read the answer.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class BodyLimitMiddleware:
             await self._app(scope, receive, send)  # the server holds the client to the length that it announced
         elif length:
             document = problems.document("content.too_large", DETAIL)
-            await problems.response(document, {"Connection": "close"})(scope, receive, send)
+            await problems.response(document)(scope, receive, send)
         else:
             await self._app(scope, counted(receive), send)
 

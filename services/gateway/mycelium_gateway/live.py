@@ -117,7 +117,7 @@ class Live:
     def add(self, watcher: Watcher) -> int:
         """Hand facts to `watcher` from now on; returns the sequence up to which it has to read itself."""
         self._all.add(watcher)
-        WATCHERS.set(len(self._all))
+        WATCHERS.inc()
         for room_id in list(watcher.rooms):
             self._watchers.setdefault(room_id, set()).add(watcher)
         watcher.after = max(watcher.after, self.position)
@@ -127,8 +127,10 @@ class Live:
 
     def remove(self, watcher: Watcher) -> None:
         """Forget `watcher`."""
-        self._all.discard(watcher)
-        WATCHERS.set(len(self._all))
+        if watcher not in self._all:
+            return
+        self._all.remove(watcher)
+        WATCHERS.dec()
         for room_id in list(watcher.rooms):
             self._leave(watcher, room_id)
 

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from mycelium_gateway import problems
 from mycelium_gateway.schemas.hub import Problem
 from mycelium_gateway.schemas.shape import examples
 
@@ -81,7 +82,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             _add_headers(path, method, operation)
+            if "requestBody" in operation:
+                _declare(operation, 413, problems.responses("content.too_large")[413])
     return made
+
+
+def _declare(operation: dict[str, Any], status: int, answer: dict[str, Any]) -> None:
+    responses = {**operation["responses"], str(status): answer}
+    operation["responses"] = dict(sorted(responses.items()))
 
 
 def _add_headers(path: str, method: str, operation: dict[str, Any]) -> None:

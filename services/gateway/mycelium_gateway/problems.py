@@ -24,7 +24,18 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = "1"
 RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
 # What any route may answer, whatever it does.
-EVERYWHERE = ("request.invalid", "host.refused", "origin.refused", "unavailable", "deadline.passed", "internal")
+EVERYWHERE = (
+    "request.invalid",
+    "handle.invalid",
+    "host.refused",
+    "origin.refused",
+    "rate.limited",
+    "unavailable",
+    "deadline.passed",
+    "internal",
+)
+# What any write may answer beside that.
+WRITING = ("handle.missing", "key.reused", "conflict", "store.full")
 
 
 @dataclass(frozen=True)
@@ -165,6 +176,12 @@ async def answer_internal(_request: Request, error: Exception) -> Response:
     return response(of_internal(error))
 
 
+async def answer_half_character(_request: Request, error: Exception) -> Response:
+    """Exception handler for half a surrogate pair, which JSON can write and nothing can store."""
+    assert isinstance(error, UnicodeEncodeError)
+    return response(document("request.invalid", f"body: {error.object[error.start]!r} is half a character"))
+
+
 async def answer_http(request: Request, error: Exception) -> Response:
     """Exception handler for what the web framework refuses itself."""
     assert isinstance(error, HTTPException)
@@ -176,7 +193,7 @@ async def answer_http(request: Request, error: Exception) -> Response:
         detail = f"{request.url.path} takes {', '.join(allowed)}, not {request.method}"
         return response(document("method.not_allowed", detail), {"Allow": ", ".join(allowed)})
     if error.status_code == 413:
-        return response(document("content.too_large", str(error.detail)), {"Connection": "close"})
+        return response(document("content.too_large", str(error.detail)))
     if error.status_code == 400:
         return response(document("request.invalid", f"the body is not JSON: {_cause(error)}"))
     return response(of_fault(error, where))
@@ -194,10 +211,10 @@ def _cause(error: HTTPException) -> str:
 def methods(request: Request) -> list[str]:
     """The methods that some route takes at the request's path."""
     found: set[str] = set()
-    for route in request.app.routes:
-        matches = getattr(route, "path_regex", None)
-        if matches is not None and matches.match(request.scope["path"]):
-            found |= getattr(route, "methods", None) or set()
+    for router in request.app.state.routers:
+        for route in router.routes:
+            if route.path_regex.match(request.scope["path"]):
+                found |= route.methods
     return sorted(found)
 
 

@@ -43,8 +43,10 @@ class Running:
 
     async def stop(self) -> None:
         """End waits and streams, then everything else, then give up the address."""
-        await self.runtime.stop()
-        self.listener.close()
+        try:
+            await self.runtime.stop()
+        finally:
+            self.listener.close()
 
 
 async def start(settings: GatewaySettings, nats: NatsSettings) -> Running:

@@ -21,7 +21,7 @@ from mycelium_gateway.waits import Wanted
 from mycelium_kernel import names
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"])
-TAKING = ("room.not_found", "handle.invalid", "handle.missing", "handle.mismatch", "handle.unregistered")
+TAKING = ("room.not_found", "handle.mismatch", "handle.unregistered")
 OUTCOMES = {
     "received": views_pb2.DELIVERY_STATE_DELIVERED,
     "acknowledged": views_pb2.DELIVERY_STATE_ACKNOWLEDGED,
@@ -39,7 +39,7 @@ OUTCOMES = {
     ),
     responses={
         204: {"description": "Nothing came in time."},
-        **problems.responses(*TAKING, "thread.not_found", "delivery.not_found", "id.ambiguous", "key.reused"),
+        **problems.responses(*TAKING, "thread.not_found", "delivery.not_found", "id.ambiguous", *problems.WRITING),
     },
 )
 async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Response:
@@ -104,7 +104,7 @@ async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
     "/ack",
     status_code=204,
     summary="Say what became of a delivery",
-    responses=problems.responses(*TAKING, "delivery.not_found", "conflict", "key.reused"),
+    responses=problems.responses(*TAKING, "delivery.not_found", *problems.WRITING),
 )
 async def acknowledge(room: str, body: schemas.Acknowledgement, call: Caller) -> Response:
     caller = call.named(body.handle)

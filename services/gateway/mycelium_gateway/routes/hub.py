@@ -62,7 +62,7 @@ async def _ask_all(gateway: Gateway) -> list[shapes.Json]:
     "/api/whoami",
     response_model=schemas.WhoAmI,
     summary="Who the hub takes the caller for",
-    responses=problems.responses("handle.invalid"),
+    responses=problems.responses(),
 )
 async def whoami(call: Caller) -> Response:
     handle, kind, name = call.actor.handle, views_pb2.MEMBER_KIND_UNSPECIFIED, ""

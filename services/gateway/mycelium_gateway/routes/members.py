@@ -38,7 +38,7 @@ async def list_members(room: str, wanted: Annotated[schemas.MemberFilter, Query(
     summary="Add a member, or change one that is there",
     responses={
         200: {"model": schemas.Member, "description": "It was there; the given fields were changed."},
-        **problems.responses("room.not_found", "handle.invalid", "handle.taken", "user.not_found", "key.reused"),
+        **problems.responses("room.not_found", "handle.taken", "user.not_found", *problems.WRITING),
     },
 )
 async def add_member(room: str, body: schemas.NewMember, call: Caller) -> Response:
@@ -63,7 +63,7 @@ async def get_member(room: str, handle: str, call: Caller) -> Response:
     "/{handle}",
     response_model=schemas.Member,
     summary="Change a member's record",
-    responses=problems.responses("room.not_found", "member.not_found", "conflict", "key.reused"),
+    responses=problems.responses("room.not_found", "member.not_found", *problems.WRITING),
 )
 async def change_member(room: str, handle: str, body: schemas.MemberChange, call: Caller) -> Response:
     request = _save(room, handle, body)
@@ -76,7 +76,7 @@ async def change_member(room: str, handle: str, body: schemas.MemberChange, call
     "/{handle}",
     status_code=204,
     summary="Remove a member",
-    responses=problems.responses("room.not_found", "member.not_found", "conflict", "key.reused"),
+    responses=problems.responses("room.not_found", "member.not_found", *problems.WRITING),
 )
 async def remove_member(room: str, handle: str, call: Caller) -> Response:
     request = service_pb2.RemoveMemberRequest(room=room, handle=handle)

@@ -12,7 +12,6 @@ from mycelium.rooms.v1 import service_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
-from mycelium_gateway.moments import moment
 from mycelium_gateway.schemas import messages as schemas
 from mycelium_kernel.errors import Refusal
 
@@ -26,10 +25,8 @@ POSTING = (
     "content.invalid",
     "content.too_large",
     "mention.unknown",
-    "handle.invalid",
-    "handle.missing",
     "handle.mismatch",
-    "key.reused",
+    *problems.WRITING,
 )
 
 
@@ -74,12 +71,11 @@ def _metadata(metadata: dict[str, Any]) -> str:
     responses=problems.responses("room.not_found", "thread.not_found", "id.ambiguous"),
 )
 async def list_messages(room: str, wanted: Annotated[schemas.History, Query()], call: Caller) -> Response:
-    now = call.gateway.clock()
     request = service_pb2.ListMessagesRequest(
         room=room,
         limit=wanted.limit,
-        before=moment(wanted.before, now, "before"),
-        since=moment(wanted.since, now, "since"),
+        before=wanted.before,
+        since=wanted.since,
         thread=wanted.thread,
     )
     reply = await call.ask(request, service_pb2.ListMessagesResponse)
@@ -104,7 +100,7 @@ async def get_message(room: str, message: str, call: Caller) -> Response:
     "/{message}",
     response_model=schemas.Message,
     summary="Replace the text of one's own message",
-    responses=problems.responses(*POSTING, "message.not_yours", "conflict"),
+    responses=problems.responses(*POSTING, "message.not_yours"),
 )
 async def amend_message(room: str, message: str, body: schemas.MessageChange, call: Caller) -> Response:
     sender = call.named(body.sender_handle, "sender_handle")

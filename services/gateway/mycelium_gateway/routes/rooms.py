@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/rooms", tags=["rooms"])
     status_code=201,
     response_model=schemas.Room,
     summary="Make a room",
-    responses=problems.responses("name.invalid", "room.name_taken", "handle.invalid", "handle.mismatch", "key.reused"),
+    responses=problems.responses("name.invalid", "room.name_taken", "handle.mismatch", *problems.WRITING),
 )
 async def create_room(body: schemas.NewRoom, call: Caller) -> Response:
     request = service_pb2.CreateRoomRequest(name=body.name, title=body.title, private=body.private)
@@ -54,7 +54,7 @@ async def get_room(room: str, call: Caller) -> Response:
     "/{room}",
     response_model=schemas.Room,
     summary="Set a room's title or privacy",
-    responses=problems.responses("room.not_found", "conflict", "key.reused"),
+    responses=problems.responses("room.not_found", *problems.WRITING),
 )
 async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Response:
     if body.title is None and body.private is None:
@@ -68,7 +68,7 @@ async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Resp
     "/{room}",
     status_code=204,
     summary="Delete a room and everything in it",
-    responses=problems.responses("room.not_found", "conflict", "key.reused"),
+    responses=problems.responses("room.not_found", *problems.WRITING),
 )
 async def delete_room(room: str, call: Caller) -> Response:
     reply = await call.ask(service_pb2.DeleteRoomRequest(room=room), service_pb2.DeleteRoomResponse)

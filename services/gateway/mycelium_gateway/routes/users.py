@@ -25,7 +25,7 @@ async def list_users(call: Caller, cursor: str = "") -> Response:
     status_code=201,
     response_model=schemas.User,
     summary="Add a person",
-    responses=problems.responses("handle.invalid", "handle.taken", "key.reused"),
+    responses=problems.responses("handle.taken", *problems.WRITING),
 )
 async def create_user(body: schemas.NewUser, call: Caller) -> Response:
     request = service_pb2.SaveUserRequest(handle=body.handle, name=body.name, team=body.team, create_only=True)
@@ -39,7 +39,7 @@ async def create_user(body: schemas.NewUser, call: Caller) -> Response:
     summary="Add a person or change their record",
     responses={
         201: {"model": schemas.User, "description": "The record was made."},
-        **problems.responses("handle.invalid", "handle.taken", "conflict", "key.reused"),
+        **problems.responses("handle.taken", *problems.WRITING),
     },
 )
 async def save_user(handle: str, body: schemas.UserChange, call: Caller) -> Response:
@@ -53,7 +53,7 @@ async def save_user(handle: str, body: schemas.UserChange, call: Caller) -> Resp
     "/{handle}",
     response_model=schemas.User,
     summary="Show a person and the agents they own",
-    responses=problems.responses("handle.invalid", "user.not_found"),
+    responses=problems.responses("user.not_found"),
 )
 async def get_user(handle: str, call: Caller) -> Response:
     reply = await call.ask(service_pb2.GetUserRequest(handle=handle), service_pb2.GetUserResponse)

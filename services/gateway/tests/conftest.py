@@ -1,0 +1,65 @@
+"""Fixtures: a real NATS server a test, and a gateway on it that answers on a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from mycelium_gateway import service
+from mycelium_gateway.settings import GatewaySettings
+from mycelium_kernel import run, testing
+from mycelium_rooms.service import service as rooms_service
+from services.gateway.tests.door import Door, client
+
+
+@pytest.fixture
+async def nats_server(tmp_path: Path) -> AsyncIterator[testing.NatsServer]:
+    async with testing.nats_server(tmp_path / "nats") as server:
+        yield server
+
+
+@pytest.fixture
+async def door(nats_server: testing.NatsServer) -> AsyncIterator[Door]:
+    """A gateway alone: what it answers without asking anybody."""
+    async with opened(nats_server, GatewaySettings(port=0)) as door:
+        yield door
+
+
+@contextlib.asynccontextmanager
+async def opened(nats_server: testing.NatsServer, settings: GatewaySettings) -> AsyncIterator[Door]:
+    """A gateway for the time of the block."""
+    running = await service.start(settings, nats_server.settings("gateway"))
+    stopped: list[asyncio.Task[None]] = []
+
+    async def stop() -> None:
+        if not stopped:
+            stopped.append(asyncio.create_task(running.stop()))
+        await stopped[0]
+
+    port = running.listener.getsockname()[1]
+    try:
+        async with client(port) as http:
+            yield Door(port, http, stop)
+    finally:
+        await stop()
+
+
+@pytest.fixture
+async def hub(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[Door]:
+    """A gateway and the rooms service behind it."""
+    rooms = await run.start(rooms_service(), nats_server.settings("rooms"), tmp_path / "tables")
+    try:
+        async with opened(nats_server, GatewaySettings(port=0, stream_ping_s=0.2)) as door:
+            yield door
+    finally:
+        await rooms.stop()
+
+
+@pytest.fixture
+async def http(door: Door) -> httpx2.AsyncClient:
+    return door.http

@@ -1,0 +1,94 @@
+"""A watcher over a raw socket: what a browser or the CLI would read, and a way to leave without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+BOUND_S = 5.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """One live event."""
+
+    id: str
+    name: str
+    data: dict[str, Any]
+
+
+class Watching:
+    """An open stream. `next` gives its events; `comments` holds what it said beside them."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._rest = b""
+        self.comments: list[str] = []
+        self.head = ""
+
+    async def open(self, target: str, last_id: str) -> None:
+        resume = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
+        self._writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{resume}\r\n".encode())
+        async with asyncio.timeout(BOUND_S):
+            self.head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+            while ": connected" not in self.comments:
+                await self._block()
+
+    async def _block(self) -> bytes:
+        """The next block of lines, as it was sent; empty at the end of the stream."""
+        while b"\n\n" not in self._rest:
+            size = int(await self._reader.readuntil(b"\r\n"), 16)
+            chunk = (await self._reader.readexactly(size + 2))[:-2]
+            if not chunk:
+                return b""
+            self._rest += chunk
+        block, _, self._rest = self._rest.partition(b"\n\n")
+        if block.startswith(b":"):
+            self.comments.append(block.decode())
+        return block
+
+    async def next(self) -> Event | None:
+        """The next event; None when the stream has ended. Fails after five seconds."""
+        async with asyncio.timeout(BOUND_S):
+            while block := await self._block():
+                if not block.startswith(b":"):
+                    lines = dict(line.split(": ", 1) for line in block.decode().split("\n"))
+                    return Event(lines.get("id", ""), lines["event"], json.loads(lines["data"]))
+        return None
+
+    async def some(self, count: int) -> list[Event]:
+        """The next events, so many."""
+        found = [await self.next() for _ in range(count)]
+        return [event for event in found if event is not None]
+
+    async def ping(self) -> None:
+        """Wait for the next ping."""
+        before = len(self.comments)
+        async with asyncio.timeout(BOUND_S):
+            while len(self.comments) == before:
+                await self._block()
+
+    def leave(self) -> None:
+        """Cut the line."""
+        self._writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def watching(port: int, *rooms: str, last_id: str = "", limit: int = 2**16) -> AsyncIterator[Watching]:
+    """Watch one room by its own address, several by the common one."""
+    target = f"/api/rooms/{quote(rooms[0])}/stream"
+    if len(rooms) > 1:
+        target = "/api/stream?" + "&".join(f"room={quote(room)}" for room in rooms)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
+    stream = Watching(reader, writer)
+    try:
+        await stream.open(target, last_id)
+        yield stream
+    finally:
+        writer.transport.abort()
