@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PARTS := $(patsubst %/pyproject.toml,%,$(wildcard proto/pyproject.toml services/*/pyproject.toml clients/cli/pyproject.toml))
 SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli)
-TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts e2e bench),\
+TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts docs e2e bench),\
 	$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 ARGS ?=
 
@@ -74,8 +74,9 @@ check-text: setup
 	@codespell $$(git ls-files --cached --others --exclude-standard)
 	@yamllint --strict $$(git ls-files --cached --others --exclude-standard '*.yaml' '*.yml')
 
-# Generated text stands between cog's marks; regenerating it must change nothing.
+# What docs/generate.py writes whole, and what stands between cog's marks: writing it again must change nothing.
 check-docs: setup
+	@python docs/generate.py --check || { echo "the docs are behind the code: make docs"; exit 1; }
 	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; \
 	test -z "$$files" || cog --check --verbosity=0 $$files || { echo "the docs are behind the code: make docs"; exit 1; }
 	@python docs/generate.py --check || { echo "the docs are behind the code: make docs"; exit 1; }
@@ -87,6 +88,7 @@ proto: setup ## write the Python of the protocol from its .proto files
 	@sh proto/generate.sh
 
 docs: setup ## write the generated parts of the docs
+	@python docs/generate.py
 	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; test -z "$$files" || cog -r --verbosity=0 $$files
 	@python docs/generate.py
 
