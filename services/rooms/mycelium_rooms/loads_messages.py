@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import addressees, lookup
@@ -65,8 +64,7 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
         message_id = lookup.find_message(tables, room, request.message)
         sql = "SELECT sender_handle, content, mentions FROM message WHERE room_id = ? AND message_id = ?"
         row = tables.one(sql, room.id, message_id)
-        if row is None:
-            raise Refusal("message.not_found", f"there is no message {message_id!r} in {room.name!r}")
+        assert row is not None
         named = addressees.find(tables, waits, room, check_content(request.content))
         near = _near(tables, room, named, sender)
         mentions = tuple(views_pb2.Message.FromString(row[2]).mentions)

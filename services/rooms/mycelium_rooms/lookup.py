@@ -13,6 +13,7 @@ from mycelium_rooms.model import RoomRow
 
 NEAR = 3
 NEAR_CANDIDATES = 1_000
+NEAR_ENOUGH = 0.7
 
 
 def find_room(tables: Tables, text: str) -> RoomRow:
@@ -108,7 +109,7 @@ def user_name(tables: Tables, handle: str) -> str:
 def near(wanted: str, known: Iterable[str]) -> list[str]:
     """The handles that are most like `wanted`."""
     candidates = [handle for handle in known if abs(len(handle) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
-    return difflib.get_close_matches(wanted, candidates, n=NEAR)
+    return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=NEAR_ENOUGH)
 
 
 def near_members(tables: Tables, room: RoomRow, wanted: str) -> list[str]:

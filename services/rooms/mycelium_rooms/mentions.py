@@ -30,8 +30,9 @@ AT = re.compile(r"[@＠](?P<silent>~?)(?P<handle>[A-Za-z0-9][A-Za-z0-9._-]*)(?:#
 BREAK = re.compile(r"[^!-~]|[<>\"`]")  # ends a run of characters that could be a URL
 SIGN = re.compile(r"[`\[\]<\\&_*!]")  # what inline Markdown begins with
 BRACKET = re.compile(r"[\[\]]")
-MARKUP = re.compile(r"[`\[<\\&_]")  # the part of it that can hide, break or join a handle
+MARKUP = re.compile(r"[`\[<\\&_*]")  # the part of it that can hide, break or join what is written
 GAP = "\0"  # stands for what is no plain text; a message never has one
+ESCAPED = "\ufdd0"  # stands for an escaped sign; no character
 KEPT_WHEN_ESCAPED = frozenset("._-")
 
 
@@ -49,7 +50,7 @@ def parse(text: str) -> tuple[Name, ...]:
 
     Refused when the text has too much markup to be read safely, or names too many.
     """
-    if not any(scan(text)):  # what the scan of the raw text misses, the scan of its plain words would miss too
+    if not may_name(text):
         return ()
     found: dict[tuple[str, str], Name] = {}
     for flat in _plain_texts(text):
@@ -60,6 +61,11 @@ def parse(text: str) -> tuple[Name, ...]:
             if len(found) > NAMED:
                 raise Refusal("content.invalid", f"the text names more than {NAMED} handles")
     return tuple(found.values())
+
+
+def may_name(raw: str) -> bool:
+    """Whether a text with its markup still in it may name somebody. Quick; only ever wrong by saying yes."""
+    return any(not _joins(raw[match.start() - 1]) if match.start() else True for match in AT.finditer(raw))
 
 
 def scan(flat: str) -> Iterator[Name]:
@@ -81,7 +87,7 @@ def _stands_free(flat: str, match: re.Match[str], run: int) -> bool:
     """Whether the sign begins a word, and is not part of an address, a path of a URL, or escaped."""
     start = match.start()
     before = flat[start - 1] if start else " "
-    if _joins(before) or before in "@＠" or (before == "\\" and flat[start] == "＠"):
+    if _joins(before) or before in f"@＠{ESCAPED}" or (before == "\\" and flat[start] == "＠"):
         return False
     if before in "_%+" and re.search(r"[A-Za-z0-9]", flat[max(run, start - 64) : start]):
         return False  # jane_@acme.com
@@ -119,6 +125,9 @@ def _plain_texts(text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > LINES:
         raise _too_much(f"{lines:,} lines", f"{LINES:,}")
+    ats = text.count("@") + text.count("＠")
+    if ats > SIGNS:
+        raise _too_much(f"{ats:,} signs @", f"{SIGNS:,}")
     references: dict[str, object] = {}
     blocks = list(_paragraphs(text, references))
     marked = [block for block in blocks if MARKUP.search(block)]
@@ -137,7 +146,7 @@ def _paragraphs(text: str, references: dict[str, object]) -> Iterator[str]:
     quotes = 0
     for block in _block_parser().parse(text, references):
         quotes += (block.type == "blockquote_open") - (block.type == "blockquote_close")
-        if block.type == "inline" and not quotes and any(scan(block.content)):
+        if block.type == "inline" and not quotes and may_name(block.content):
             yield block.content
 
 
@@ -185,4 +194,4 @@ def _flatten(tokens: Iterable[Token]) -> Iterator[str]:
         elif token.type in {"softbreak", "hardbreak"}:
             yield "\n"
         else:
-            yield GAP
+            yield ESCAPED if token.markup == r"\@" else GAP

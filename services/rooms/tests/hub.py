@@ -1,0 +1,176 @@
+"""A hub of rooms in memory: commands run through their own load, decide and projection, with time and ids in hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_kernel import events, headers, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.projector import Applier
+from mycelium_kernel.service import Actor, Command, Context, Done, Fact, Query
+from mycelium_kernel.tables import Tables
+from mycelium_kernel.tail import RawFact
+from mycelium_rooms.service import PROJECTION, service
+from mycelium_rooms.waits import Waits
+
+START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+AGENT, USER, ENGINE = views_pb2.MEMBER_KIND_AGENT, views_pb2.MEMBER_KIND_USER, views_pb2.MEMBER_KIND_ENGINE
+
+
+def rebuilt(facts: list[RawFact]) -> Tables:
+    """Empty tables to which all `facts` were applied."""
+    tables, applier = Tables.open(None, PROJECTION, "log"), Applier(PROJECTION)
+    for fact in facts:
+        applier.apply(tables, fact)
+    return tables
+
+
+@dataclass
+class Hub:
+    """Rooms as a service would keep them, driven one request at a time."""
+
+    tables: Tables = field(default_factory=lambda: Tables.open(None, PROJECTION, "log"))
+    now: datetime = START
+    facts: list[RawFact] = field(default_factory=list)
+    ids: int = 0
+    monotonic: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.waits = Waits(lambda: self.monotonic)
+        self.service = service(self.waits)
+        self.applier = Applier(PROJECTION)
+        self.commands: dict[type[Message], Command] = {command.request: command for command in self.service.commands}
+        self.queries: dict[type[Message], Query] = {query.request: query for query in self.service.queries}
+
+    def new_id(self) -> str:
+        self.ids += 1
+        return f"01900000-0000-7000-8000-{self.ids:012x}"
+
+    def context(self, handle: str = "", session: str = "") -> Context:
+        actor = Actor(handle, session)
+        return Context(actor, "", self.now, self.new_id, self.now + timedelta(seconds=10))
+
+    def later(self, **by: float) -> None:
+        """Time passes."""
+        self.now += timedelta(**by)
+
+    def decide(self, request: Message, handle: str = "", session: str = "") -> Fact | Done:
+        """What a command decides, with nothing stored."""
+        command, context = self.commands[type(request)], self.context(handle, session)
+        return command.decide(command.load(self.tables, request, context), request, context)
+
+    def ask(self, request: Message, handle: str = "", session: str = "") -> Any:
+        """Do what a request asks, and answer it."""
+        if type(request) in self.queries:
+            return self.queries[type(request)].run(self.tables, request, self.context(handle, session))
+        decision = self.decide(request, handle, session)
+        if isinstance(decision, Done):
+            return decision.answer
+        return self.commands[type(request)].answer(decision.event, self.store(decision))
+
+    def store(self, fact: Fact) -> int:
+        """Append a fact and apply it, as the log and the projector would."""
+        subject = fact.on.subject if fact.on else fact.subject
+        if fact.on:
+            lasts = [stored.sequence for stored in self.facts if stored.subject == subject]
+            assert fact.on.sequence == (lasts[-1] if lasts else 0), "the entity has moved on"
+        data, kind = fact.event.SerializeToString(), events.type_name(fact.event)
+        stored = RawFact(len(self.facts) + 1, subject, kind, data, {headers.TYPE: kind})
+        self.facts.append(stored)
+        self.applier.apply(self.tables, stored)
+        return stored.sequence
+
+    def refused(self, slug: str, request: Message, handle: str = "", session: str = "") -> Refusal:
+        """The refusal of a request, which must have that slug."""
+        with pytest.raises(Refusal) as caught:
+            self.ask(request, handle, session)
+        assert caught.value.slug == slug
+        return caught.value
+
+    def room(self, name: str = "demo", handle: str = "avery", **fields: Any) -> str:
+        """Id of a new room."""
+        response = self.ask(service_pb2.CreateRoomRequest(name=name, **fields), handle)
+        return str(response.room.id)
+
+    def agent(self, *handles: str, room: str = "demo", **fields: Any) -> None:
+        """New agents of a room."""
+        for handle in handles:
+            self.ask(service_pb2.SaveMemberRequest(room=room, handle=handle, **fields))
+
+    def user(self, handle: str, **fields: Any) -> None:
+        """A new user of the hub."""
+        self.ask(service_pb2.SaveUserRequest(handle=handle, **fields))
+
+    def leave(self, handle: str, room: str = "demo") -> None:
+        """A member leaves."""
+        self.ask(service_pb2.RemoveMemberRequest(room=room, handle=handle))
+
+    def post(
+        self, content: str, handle: str = "avery", session: str = "", room: str = "demo", **fields: Any
+    ) -> views_pb2.Message:
+        """A new message."""
+        request = service_pb2.PostMessageRequest(room=room, content=content, **fields)
+        response: service_pb2.PostMessageResponse = self.ask(request, handle, session)
+        return response.message
+
+    def take(
+        self, handle: str, session: str = "", *, new_call: bool = True, room: str = "demo", **fields: Any
+    ) -> service_pb2.TakeDeliveryResponse:
+        """One call of a wait."""
+        request = service_pb2.TakeDeliveryRequest(room=room, new_call=new_call, **fields)
+        response: service_pb2.TakeDeliveryResponse = self.ask(request, handle, session)
+        return response
+
+    def mark(
+        self,
+        message: str,
+        handle: str,
+        session: str = "",
+        state: views_pb2.DeliveryState.ValueType = views_pb2.DELIVERY_STATE_DELIVERED,
+        *,
+        room: str = "demo",
+        seat: str = "",
+    ) -> views_pb2.DeliveryState.ValueType:
+        """What a session says of a delivery; that it received it, unless told otherwise."""
+        request = service_pb2.MarkDeliveryRequest(room=room, message=message, state=state, seat=seat)
+        response: service_pb2.MarkDeliveryResponse = self.ask(request, handle, session)
+        return response.state
+
+    def receive(self, handle: str, session: str = "", **fields: Any) -> str:
+        """Id of the message that a new call gets and receives; empty when nothing came."""
+        taken = self.take(handle, session, **fields)
+        if taken.message_id:
+            place = {name: fields[name] for name in ("room", "seat") if name in fields}
+            self.mark(taken.message_id, handle, session, **place)
+        return taken.message_id
+
+    def waiting(self, room_id: str, queue: str, wait: str = "w1", gateway: str = "g1") -> None:
+        """A wait is open."""
+        self.waits._picture.put(f"instance.{gateway}", gateway, self.monotonic)
+        self.waits._picture.put(f"{room_id}.{subjects.token(queue)}.{wait}", gateway, self.monotonic)
+
+    def receipts(self, message: str, room: str = "demo") -> dict[str, str]:
+        """Each receipt's state by queue, as a word."""
+        response = self.ask(service_pb2.ListReceiptsRequest(room=room, message=message))
+        names = views_pb2.DeliveryState.Name
+        return {receipt.handle: names(receipt.state)[15:].lower() for receipt in response.receipts}
+
+
+def demo_hub() -> Hub:
+    """A hub with the room `demo`, the user avery and the agents engineer and reviewer."""
+    hub = Hub()
+    hub.user("avery", name="Avery Quinn")
+    hub.room()
+    hub.agent("engineer", "reviewer")
+    return hub
+
+
+def states(mentions: Any) -> dict[str, str]:
+    """Each mention's state by handle, as a word."""
+    return {mention.handle: views_pb2.MentionState.Name(mention.state)[14:].lower() for mention in mentions}
