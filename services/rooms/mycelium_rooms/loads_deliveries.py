@@ -29,7 +29,8 @@ def for_take(tables: Tables, request: service_pb2.TakeDeliveryRequest, context: 
     thread = lookup.find_thread(tables, queue.room, request.thread)
     named = find_delivery(tables, queue, request.acknowledge, session)
     rows = tables.all(
-        """SELECT message_id FROM holding WHERE room_id = ? AND handle = ? AND session = ? AND queue = ?
+        """SELECT message_id FROM holding INDEXED BY holding_received
+           WHERE room_id = ? AND handle = ? AND session = ? AND queue = ?
            AND received = 1 AND ended = 0 ORDER BY given LIMIT ?""",
         queue.room.id, speaker(context), session, queue.name, RECEIVED,
     )  # fmt: skip

@@ -48,7 +48,8 @@ def _place(tables: Tables, room: RoomRow, request: service_pb2.PostMessageReques
         row = tables.one("SELECT thread FROM message WHERE room_id = ? AND message_id = ?", room.id, reply_to)
         return thread or (str(row[0]) if row else ""), reply_to
     row = tables.one(
-        """SELECT delivery.thread, message_id FROM holding JOIN delivery USING (room_id, queue, message_id)
+        """SELECT delivery.thread, message_id FROM holding INDEXED BY holding_unanswered
+           JOIN delivery USING (room_id, queue, message_id)
            WHERE room_id = ?1 AND holding.handle = ?2 AND holding.session = ?3 AND holding.answered = 0
              AND (?4 = '' OR delivery.thread = ?4) ORDER BY given DESC LIMIT 1""",
         room.id, speaker(context), session_of(context), thread,

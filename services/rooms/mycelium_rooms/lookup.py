@@ -44,7 +44,8 @@ def find_message(tables: Tables, room: RoomRow, text: str) -> str:
         sql = "SELECT message_id FROM message WHERE room_id = ? AND message_id = ?"
         found = [row[0] for row in tables.all(sql, room.id, identifier)]
     elif names.is_short_id(identifier):
-        sql = "SELECT message_id FROM message WHERE room_id = ? AND substr(message_id, -8) = ? ORDER BY 1 LIMIT 10"
+        sql = """SELECT message_id FROM message INDEXED BY message_short
+                 WHERE room_id = ? AND substr(message_id, -8) = ? ORDER BY 1 LIMIT 10"""
         found = [row[0] for row in tables.all(sql, room.id, identifier)]
     if not found:
         next_command = f"mycelium room messages {shlex.quote(room.name)}"
@@ -63,7 +64,8 @@ def find_thread(tables: Tables, room: RoomRow, text: str) -> str:
     found: list[str] = []
     if names.is_short_id(identifier):
         sql = """SELECT thread FROM thread WHERE room_id = ?1 AND substr(thread, -8) = ?2
-                 UNION SELECT message_id FROM message WHERE room_id = ?1 AND substr(message_id, -8) = ?2 LIMIT 10"""
+                 UNION SELECT message_id FROM message INDEXED BY message_short
+                 WHERE room_id = ?1 AND substr(message_id, -8) = ?2 LIMIT 10"""
         found = [row[0] for row in tables.all(sql, room.id, identifier)]
     if not found:
         raise Refusal("thread.not_found", f"there is no thread {_shown(text)} in {room.name!r}")

@@ -84,15 +84,17 @@ def _answered(tables: Tables, event: events_pb2.MessagePosted) -> None:
     """A reply answers the deliveries of the message that it replies to, in every queue of the sender."""
     if not event.reply_to:
         return
-    for table in ("delivery", "holding"):
-        update = f"UPDATE {table} SET answered = 1 WHERE room_id = ? AND message_id = ? AND handle = ?"  # noqa: S608
-        tables.execute(update, event.room_id, event.reply_to, event.sender_handle)
+    sql = "SELECT queue FROM delivery INDEXED BY delivery_message WHERE room_id = ? AND message_id = ? AND handle = ?"
+    for row in tables.all(sql, event.room_id, event.reply_to, event.sender_handle):
+        for table in ("delivery", "holding"):
+            update = f"UPDATE {table} SET answered = 1 WHERE room_id = ? AND queue = ? AND message_id = ?"  # noqa: S608
+            tables.execute(update, event.room_id, row[0], event.reply_to)
 
 
 def _acknowledge_received(tables: Tables, event: events_pb2.MessagePosted, at: int) -> None:
     """Who speaks has dealt with what it received in this session."""
     received = tables.all(
-        """SELECT queue, message_id FROM holding
+        """SELECT queue, message_id FROM holding INDEXED BY holding_received
            WHERE room_id = ? AND handle = ? AND session = ? AND received = 1 AND ended = 0""",
         event.room_id, event.sender_handle, event.session,
     )  # fmt: skip

@@ -75,7 +75,7 @@ def list_receipts(
 ) -> service_pb2.ListReceiptsResponse:
     room = lookup.find_room(tables, request.room)
     rows = tables.all(
-        """SELECT queue, state, attempts, session, offered_at, ended_at FROM delivery
+        """SELECT queue, state, attempts, session, offered_at, ended_at FROM delivery INDEXED BY delivery_message
            WHERE room_id = ? AND message_id = ? ORDER BY queue""",
         room.id, lookup.find_message(tables, room, request.message),
     )  # fmt: skip

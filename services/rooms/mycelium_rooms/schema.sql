@@ -1,4 +1,5 @@
 -- The tables of the rooms service. Times are milliseconds since 1970, 0 for never. Rebuilt from the log at will.
+-- Without statistics SQLite prefers a short prefix of a primary key, so queries name the index where it matters.
 
 -- Rooms that exist.
 CREATE TABLE room (

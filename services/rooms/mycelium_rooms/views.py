@@ -23,8 +23,8 @@ OWNED = f"""SELECT room.name, member.handle FROM member JOIN room USING (room_id
   WHERE owner = ?2 AND has_left = 0 AND {VISIBLE} ORDER BY folded, member.handle LIMIT 1000"""  # noqa: S608 - fixed text
 
 MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0),
-  (SELECT count(*) FROM delivery WHERE delivery.room_id = member.room_id AND delivery.handle = member.handle
-   AND ended_at = 0)
+  (SELECT count(*) FROM delivery INDEXED BY delivery_unread
+   WHERE delivery.room_id = member.room_id AND delivery.handle = member.handle AND ended_at = 0)
   FROM member LEFT JOIN user ON user.handle = member.handle
   LEFT JOIN seen ON seen.room_id = member.room_id AND seen.handle = member.handle"""
 

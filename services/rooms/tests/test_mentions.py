@@ -144,6 +144,7 @@ HOSTILE = {
     "quotes": ">" * 250_000 + "@a",
     "quoted lines": ("> " * 30 + "@a\n") * 3_000,
     "brackets": "@a " + "[" * 250_000,
+    "open brackets": "@a " + "[ " * 9_000,
     "images": "@a " + "![" * 125_000,
     "nested links": "[" * 60_000 + "@a" + "](b)" * 40_000,
     "stars": "@a " + "*" * 250_000,

@@ -84,7 +84,7 @@ def histories(draw: Callable[[Any], Any]) -> Hub:
     return hub
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 @given(histories())
 def test_state_and_event_give_the_state_from_zero(hub: Hub) -> None:
     """Promise 8. And the flags that are kept twice agree."""
