@@ -16,6 +16,7 @@ SETTINGS = (
         "int",
         8000,
         "The port on which the hub answers; 0 takes any free one.",
+        unit="port",
         aliases=("MYCELIUM_BACKEND_PORT",),
     ),
     Setting(
@@ -23,6 +24,7 @@ SETTINGS = (
         "str",
         "127.0.0.1",
         "The address on which the hub answers. Others than this machine reach it only when it is not a loopback one.",
+        unit="address",
         aliases=("MYCELIUM_BIND_ADDR",),
     ),
     Setting(
@@ -30,14 +32,22 @@ SETTINGS = (
         "str",
         "",
         "Names, beside its own address, under which the hub may be called, parted by commas; *.example.com is one.",
+        unit="names",
     ),
     Setting(
         "auth.insecure",
         "bool",
         False,
         "Answer on an address that other machines reach although nobody has to sign in.",
+        unit="yes or no",
     ),
-    Setting("log.level", "str", "info", "The least severe records that are written: debug, info, warning or error."),
+    Setting(
+        "log.level",
+        "str",
+        "info",
+        "The least severe records that are written: debug, info, warning or error.",
+        unit="level",
+    ),
     Setting(
         "telemetry.traces_endpoint",
         "str",
