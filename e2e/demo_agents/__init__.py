@@ -1,0 +1,1 @@
+"""The agents of the demo: each knows nothing but the `mycelium` command."""

@@ -1,0 +1,1 @@
+"""Kill, cut and restart at random, and count what is left."""

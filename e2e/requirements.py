@@ -1,0 +1,173 @@
+"""What the product promises, each with the row of the feature list it belongs to and where it was promised.
+
+A test cites what it proves: `@requirement("rooms:create:name-rules")`. An id that is not here fails at import;
+`test_coverage.py` fails for a promise without a test, a test without a promise, and a row without promises. Sources:
+H is the user's manual, D the design, I the issue that asked for it.
+"""
+
+# ruff: noqa: E501 - a table: one promise a line
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+class Requirement(NamedTuple):
+    """One promise. `deferred` says why nothing proves it yet."""
+
+    id: str
+    row: str
+    promise: str
+    source: str
+    deferred: str = ""
+
+
+# The rows of the feature list that are built so far, and what of each.
+ROWS = {
+    "R1": "rooms",
+    "R3": "messages",
+    "R4": "mentions",
+    "R7": "live stream",
+    "R8": "await and respond",
+    "R9": "honest delivery",
+    "R12": "members, users, names",
+    "O3": "the hub on one machine",
+    "all": "what holds for every command and every address",
+}
+
+_R = Requirement
+_LATER = "belongs to a later step of the plan"
+
+LISTED = (
+    # R1 · rooms
+    _R("rooms:create:answers", "R1", "Creating a room answers with it, and says how to use it.", "H Rooms"),
+    _R("rooms:create:name-rules", "R1", "Names have up to 100 characters, spaces and accents; bad ones are refused with the reason.", "H Room names"),
+    _R("rooms:create:one-name-once", "R1", "Names differ by more than case and accents' encoding.", "D §9 Handles"),
+    _R("rooms:create:repeated", "R1", "The same create under the same key makes one room.", "D §3 Idempotency"),
+    _R("rooms:ls:all", "R1", "Every room is listed with its members and its last message.", "H Rooms"),
+    _R("rooms:show:members", "R1", "A room is shown with who is in it and who is waiting.", "H Rooms"),
+    _R("rooms:use:active", "R1", "`room use` makes later commands act there; environment and flag win over it.", "H Rooms"),
+    _R("rooms:missing:refused", "R1", "A room that is not there is refused with the command that creates it.", "H Ephemeral agents"),
+    _R("rooms:title:changes", "R1", "The display title can be changed, the name can't.", "H What a room is on disk"),
+    _R("rooms:delete:all", "R1", "Deleting a room erases everything in it; its name is free for a room that begins empty.", "H Rooms"),
+    _R("rooms:delete:disk", "R1", "Soon after a room is deleted, nothing on the hub's disk holds its texts.", "D §3 Erasing a room"),
+    _R("rooms:delete:watchers", "R1", "Whoever watches or waits in a room learns that it is gone.", "D §3 Erasing a room"),
+    _R("rooms:folders", "R1", "Each person sorts their rooms into folders.", "H Private rooms", _LATER),
+    _R("rooms:clone", "R1", "A room can be copied to local files, exported and imported.", "H Rooms", _LATER),
+    # R3 · messages
+    _R("messages:post:stored", "R3", "The answer to a post is the message as every reader sees it.", "D §8 Shapes"),
+    _R("messages:post:anybody", "R3", "Any handle may post, also one that nobody registered.", "H Ephemeral agents"),
+    _R("messages:post:survives-kill", "R3", "What was acknowledged is there after SIGKILL of the hub, of NATS, of anything.", "D §4.1"),
+    _R("messages:post:one-order", "R3", "A room has one order, the same in history and live, for every reader.", "D §4.2"),
+    _R("messages:post:short-ids", "R3", "The last eight digits of an id do wherever an id does.", "H Editing a message"),
+    _R("messages:history:pages", "R3", "History is newest first, and its cursor walks all of it without gap or repeat.", "H Reading history"),
+    _R("messages:history:window", "R3", "`--before` and `--since` take timestamps as printed, and ages.", "H Reading history"),
+    _R("messages:amend:own", "R3", "One's own message gets a new text, marked as edited.", "H Editing a message"),
+    _R("messages:amend:others", "R3", "Somebody else's message can't be changed.", "H Editing a message"),
+    _R("messages:amend:original", "R3", "The original of an amended message can be looked up.", "H Editing a message", _LATER),
+    _R("messages:size:whole", "R3", "A byte, 64 KB and emoji arrive as they were sent.", "I Cases"),
+    _R("messages:size:refused", "R3", "A null byte, blanks and 300 KB are refused with the reason, and nothing is stored.", "I Cases"),
+    _R("messages:text:harmless", "R3", "Control characters in a message don't reach a reader's terminal.", "I CLI"),
+    _R("messages:key:repeat", "R3", "The same post under the same key is one message.", "D §3 Idempotency"),
+    _R("messages:key:altered", "R3", "Another body under the same key is refused.", "D §3 Idempotency"),
+    _R("messages:key:cut-line", "R3", "When the line is cut after the commit, the client's retry posts nothing twice.", "I Cases"),
+    _R("messages:attachments", "R3", "Files can be attached up to a limit.", "FEATURES R3", _LATER),
+    # R4 · mentions
+    _R("mentions:text:found", "R4", "`@handle` is found among punctuation, once however often it stands there, in any case.", "I Cases"),
+    _R("mentions:text:not-found", "R4", "Addresses, code, quotes, URLs and escaped signs mention nobody.", "FEATURES R4"),
+    _R("mentions:silent", "R4", "`@~handle` names somebody and wakes nobody.", "FEATURES R4"),
+    _R("mentions:self", "R4", "Who mentions itself gets nothing, and reads that.", "I Cases"),
+    _R("mentions:unknown:refused", "R4", "An unknown handle is refused with the near ones, and nothing is stored.", "I Cases"),
+    _R("mentions:unknown:allowed", "R4", "`--allow-unknown` posts it, and says that nobody got it.", "D §9 Mention states"),
+    _R("mentions:team", "R4", "A team's name mentions its members.", "D §9 Mention states"),
+    _R("mentions:user", "R4", "A person of the hub can be mentioned, and waits like an agent.", "H Ephemeral agents"),
+    _R("mentions:amended", "R4", "An amended text is delivered to the newly named only.", "D §9 Mention states"),
+    # R7 · live
+    _R("live:stream:at-once", "R7", "Who watches gets messages, amendments, members and changes as they happen, encoded as in history.", "D §3 Live streams"),
+    _R("live:stream:resumed", "R7", "A watcher that comes back with its last id misses nothing and gets nothing twice.", "D §3 Live streams"),
+    _R("live:stream:restart", "R7", "Resuming works across SIGKILL and restart of the hub.", "D §3 Live streams"),
+    _R("live:stream:several", "R7", "One stream carries several rooms, each event with its room.", "D §8"),
+    _R("live:stream:foreign-id", "R7", "A last id that is not of this log is answered with `reset`, then live.", "D §3 Live streams"),
+    _R("live:watch:prints", "R7", "`room watch` prints what happens, through a restart of the hub.", "H Rooms"),
+    # R8 · await and respond
+    _R("await:order:oldest-first", "R8", "Mentions from before the first wait all come, oldest first.", "I Cases"),
+    _R("await:order:between", "R8", "A mention between two waits is not missed.", "I Cases"),
+    _R("await:timeout", "R8", "A wait that times out says so by its exit status and acknowledges nothing.", "I Cases"),
+    _R("await:vanished", "R8", "A client that vanishes before it has the answer takes nothing with it.", "I Cases"),
+    _R("await:killed-after", "R8", "An agent killed after `await` gets the mention again, marked.", "I Cases"),
+    _R("await:sessions", "R8", "Two sessions of one handle don't acknowledge for each other.", "I Cases"),
+    _R("await:next-call", "R8", "A session's next call acknowledges what it was given; so does `ack`.", "D §4.3"),
+    _R("await:key", "R8", "The same wait under the same key gets the first answer.", "D §3 Idempotency"),
+    _R("await:earlier", "R8", "A mention comes with the messages before it since the agent last spoke, at most 30, oldest first.", "H Taking part"),
+    _R("await:only-mentions", "R8", "Only a message that mentions the agent wakes it.", "H Taking part"),
+    _R("await:task", "R8", "`--task` waits for one thread.", "FEATURES R8"),
+    _R("await:lease", "R8", "`--lease` renews a claim while it waits.", "FEATURES R8", "claims come with the board"),
+    _R("await:unregistered", "R8", "An unregistered handle can neither wait nor respond; the refusal names the command that registers it.", "H Ephemeral agents"),
+    _R("await:loop", "R8", "`--loop` prints every message, through SIGKILL and restart of the hub, also when none came before.", "H Taking part"),
+    _R("await:exec:environment", "R8", "`--exec` gets the message as JSON on stdin and its context in the environment.", "H Environment"),
+    _R("await:exec:acknowledges", "R8", "Exit 0 of the command acknowledges; a `respond` inside it does not.", "D §4.3"),
+    _R("await:exec:parks", "R8", "After three failures the message is parked, reported, and the loop goes on.", "D §4.3"),
+    _R("respond:thread", "R8", "A reply goes to the message that the session was given, unless flags say otherwise.", "D §9 A plain respond"),
+    # R9 · honest delivery
+    _R("delivery:woken", "R9", "`woken` is said when a wait was open as the message was stored.", "D §4.4"),
+    _R("delivery:queued", "R9", "A stopped agent's mention reads `queued`; it gets it when it starts.", "I Cases"),
+    _R("delivery:left", "R9", "A removed member reads `left`; the message is stored.", "D §9 Mention states"),
+    _R("delivery:receipts", "R9", "`receipts` says how far each delivery has come: queued, delivered, acknowledged, parked.", "FEATURES R9"),
+    # R12 · people
+    _R("members:agent:record", "R12", "An agent's record holds what it was given; registering it again changes that and keeps the rest.", "H Users & teams"),
+    _R("members:agent:filters", "R12", "Agents are listed by owner and by team.", "H Users & teams"),
+    _R("members:agent:removed", "R12", "A removed agent is gone from the room; what it posted stays.", "H Users & teams"),
+    _R("members:handles", "R12", "Handles follow one grammar, in any case the same; the hub's own are refused.", "D §9 Handles"),
+    _R("members:namespace", "R12", "A handle is one thing a hub: a user can't be registered as an agent.", "D §9 Handles"),
+    _R("users:record", "R12", "People are kept once a hub, with the agents they own.", "H Users & teams"),
+    _R("users:taken", "R12", "A second person can't be created under a handle.", "H Users & teams"),
+    _R("users:names", "R12", "A user's name is shown wherever their messages are, as it is now.", "H Your name"),
+    _R("iam:hub", "R12", "`iam` sets who one is on this machine, and the record on the hub.", "H Users & teams"),
+    _R("iam:no-hub", "R12", "Without a hub `iam` still sets it here, and says that the record was not saved.", "H Users & teams"),
+    _R("whoami:sources", "R12", "`whoami --sources` says who, where, and where each of it was found.", "FEATURES R12"),
+    # O3 · the hub
+    _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
+    _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
+    _R("hub:up:private", "O3", "Nobody else on the machine can read the hub's home.", "D §7"),
+    _R("hub:up:second", "O3", "A second hub on the same home is refused with the reason.", "I Hub"),
+    _R("hub:up:two", "O3", "Two hubs with two homes run side by side and know nothing of each other.", "D §8"),
+    _R("hub:up:port", "O3", "A port in use is refused, and said.", "I Hub"),
+    _R("hub:up:exposed", "O3", "An address that others reach is refused while nobody has to sign in.", "D §7"),
+    _R("hub:up:stale", "O3", "A `hub.json` that was left behind is replaced.", "I Hub"),
+    _R("hub:killed:nothing-left", "O3", "A killed hub leaves nothing behind that owns its data.", "I Hub"),
+    _R("hub:child:back", "O3", "A killed NATS comes back by itself, with everything in it.", "I Hub"),
+    _R("hub:down", "O3", "`down` stops the hub, once and again.", "I What a user gets"),
+    _R("hub:status", "O3", "`status` says by text, JSON and exit status how the hub is.", "I What a user gets"),
+    _R("hub:logs", "O3", "`logs` shows the last lines of all services or of one.", "H Logs"),
+    _R("config:set", "O3", "Settings are set, read back and shown with their source.", "I What a user gets"),
+    _R("config:near", "O3", "A misspelt setting or a wrong value is refused with what would do.", "I CLI"),
+    # all
+    _R("cli:misspelt", "all", "A misspelt flag or command is refused with the nearest right one.", "I Cases"),
+    _R("cli:help", "all", "Every command has `--help` with an example, and `--json`.", "D §8 CLI"),
+    _R("cli:errors", "all", "An error is one line with cause and next command, and an exit status by kind; with --json a document.", "D §3 Errors"),
+    _R("cli:unreachable", "all", "Without a hub, commands fail at once and say which address.", "H Ephemeral agents"),
+    _R("cli:nothing-stored", "all", "With everything in the environment no file is written.", "H Ephemeral agents"),
+    _R("cli:interrupted", "all", "Ctrl-C ends at once with status 130 and no traceback.", "I CLI"),
+    _R("http:problems", "all", "Errors are problem documents with a slug, also for wrong addresses, methods and bodies.", "D §8"),
+    _R("http:origin", "all", "A foreign Host or Origin is refused.", "D §7"),
+    _R("http:openapi", "all", "The hub serves its OpenAPI document, and every address of this step is in it.", "I Contracts"),
+    _R("http:probes", "all", "/healthz, /health and /metrics answer.", "D §8"),
+    _R("demo:transcript", "all", "Three agents and a person talk through a restart; each saw the same.", "I make demo"),
+    _R("readme:tour", "all", "The README's tour works as it is written.", "I Development"),
+)  # fmt: skip
+
+REQUIREMENTS = {row.id: row for row in LISTED}
+
+
+def requirement(*ids: str) -> Callable[[Test], Test]:
+    """Say what a test proves. Unknown ids fail here, at import."""
+    for one in ids:
+        if one not in REQUIREMENTS:
+            raise LookupError(f"{one!r} is not in {__name__}")
+    assert ids, "cite at least one requirement"
+
+    def cited(test: Test) -> Test:
+        return test
+
+    return cited

@@ -1,0 +1,151 @@
+"""What holds for every command: help, near misses, errors, no traces, Ctrl-C."""
+
+import json
+import signal
+from pathlib import Path
+
+from e2e.harness import Machine, free_port
+from e2e.requirements import requirement
+from e2e.room import Room
+from e2e.waiting import until
+
+
+def entries(text: str) -> list[str]:
+    """The commands that a `--help` lists."""
+    sections = [part for part in text.split("\n\n") if not part.startswith(("Usage:", "Options:", "Example:", "Exit"))]
+    rows = [line for part in sections for line in part.splitlines()[1:] if line.startswith("  ")]
+    return [line.split()[0] for line in rows if line[2] != " "]
+
+
+def commands(machine: Machine) -> list[list[str]]:
+    """Every command of the program, as the words before its options."""
+    found: list[list[str]] = []
+    for name in entries(machine.run("--help").ok().out):
+        text = machine.run(name, "--help").ok().out
+        below = entries(text) if "COMMAND" in text.splitlines()[0] else []
+        found += [[name, leaf] for leaf in below] or [[name]]
+    return found
+
+
+DOCUMENTED = {
+    "room create", "room ls", "room show", "room use", "room delete", "room send", "room messages", "room watch",
+    "room amend", "await", "respond", "receipts", "agent create", "agent ls", "agent show", "agent rm", "user create",
+    "user ls", "user show", "iam", "whoami", "up", "down", "status", "logs", "config get", "config set", "config show",
+    "completion",
+}  # fmt: skip
+
+
+@requirement("cli:misspelt", "cli:help")
+def test_every_command_has_help_and_refuses_a_misspelt_flag(tmp_path: Path) -> None:
+    """One line with the right flag, the status of a wrong usage, and nothing is done."""
+    machine = Machine(tmp_path / "home", "http://127.0.0.1:9")
+    found = commands(machine)
+    assert {" ".join(words) for words in found} >= DOCUMENTED
+    for words in found:
+        text = machine.run(*words, "--help").ok().out
+        assert "Example:" in text, text
+        assert f"mycelium {' '.join(words)}" in text, text
+        assert "--json" in text, text
+        refused = machine.run(*words, "--jsno")
+        assert refused.status == 2, (words, refused)
+        assert refused.out == ""
+        assert refused.err.startswith(f"error: mycelium {' '.join(words)} has no option --jsno; did you mean --json?")
+        assert len(refused.err.splitlines()) == 1
+    assert not machine.home.exists()
+
+
+@requirement("cli:misspelt")
+def test_a_misspelt_command_is_refused_with_the_right_one(tmp_path: Path) -> None:
+    """At both levels, and a command that was looked for one level too high."""
+    machine = Machine(tmp_path / "home")
+    for typed, meant in (
+        (["rooom", "ls"], "mycelium room"),
+        (["room", "crate", "x"], "mycelium room create"),
+        (["awiat"], "mycelium await"),
+        (["send", "hello"], "mycelium room send"),
+        (["agent", "delete", "sec"], "mycelium agent"),
+    ):
+        refused = machine.run(*typed)
+        assert refused.status == 2
+        assert meant in refused.err
+        assert len(refused.err.splitlines()) == 1
+
+
+@requirement("cli:errors")
+def test_an_error_is_one_line_and_with_json_a_document(machine: Machine) -> None:
+    """Cause, object, next command; for programs the hub's problem document and the exit status."""
+    plain = machine.run("room", "show", "nowhere")
+    assert (plain.status, plain.out) == (3, "")
+    assert plain.err.startswith("error: 404 Room not found")
+    assert len(plain.err.splitlines()) == 1
+    document = machine.run("room", "show", "nowhere", "--json")
+    assert (document.status, document.out) == (3, "")
+    problem = json.loads(document.err)
+    assert (problem["slug"], problem["status"], problem["exit"]) == ("room.not_found", 404, 3)
+    assert problem["next"] == "mycelium room create nowhere"
+
+
+@requirement("cli:errors")
+def test_exit_statuses_tell_errors_apart(machine: Machine, room: Room) -> None:
+    """One status a kind, listed in `--help`."""
+    name = room.name
+    message = room.post("hello", sender="sec")
+    found = {
+        "done": machine.run("room", "ls").status,
+        "refused": machine.run("room", "create", name).status,
+        "usage": machine.run("room", "messages", name, "--limit", "many").status,
+        "invalid": machine.run("room", "create", "a/b").status,
+        "not found": machine.run("room", "show", "nowhere").status,
+        "not allowed": machine.run("room", "amend", message["id"], "x", handle="avery", room=name).status,
+    }
+    assert found == {"done": 0, "refused": 1, "usage": 2, "invalid": 2, "not found": 3, "not allowed": 4}
+    text = machine.run("--help").ok().out
+    assert all(f"\n  {status} " in text for status in (0, 1, 2, 3, 4, 5, 6, 70, 130))
+
+
+@requirement("cli:unreachable")
+def test_without_a_hub_commands_fail_at_once(tmp_path: Path) -> None:
+    """The documented words, the address, what to do."""
+    url = f"http://127.0.0.1:{free_port()}"
+    machine = Machine(tmp_path / "home", url)
+    for words in (["room", "ls"], ["room", "send", "hello"], ["await"], ["status"], ["await", "--loop"]):
+        failed = machine.run(*words, handle="sec", room="demo", within_s=5)
+        assert failed.status == 5
+        assert f"Failed to connect to the Mycelium API at {url}" in failed.err
+        assert "mycelium up" in failed.err
+        assert len(failed.err.splitlines()) == 1
+
+
+@requirement("cli:nothing-stored")
+def test_with_everything_in_the_environment_no_file_is_written(machine: Machine, room: Room) -> None:
+    """A container that is thrown away loses nothing."""
+    room.join("ci")
+    machine.run("room", "send", "@ci hello", handle="ci", room=room.name).ok()
+    room.post("@ci hello")
+    machine.run("await", "--timeout", "5", handle="ci", room=room.name).ok()
+    machine.run("respond", "done", handle="ci", room=room.name).ok()
+    machine.run("whoami", "--sources", handle="ci", room=room.name).ok()
+    assert not machine.home.exists()
+    assert not list(machine.home.parent.glob(".*"))
+
+
+@requirement("cli:interrupted")
+def test_ctrl_c_ends_at_once_and_quietly(machine: Machine, room: Room) -> None:
+    """While waiting and while watching."""
+    room.join("sec")
+    waiting = room.wait("sec", "--timeout", "60")
+    waiting.signal(signal.SIGINT)
+    ended = waiting.ended(3)
+    assert (ended.status, ended.out, ended.err) == (130, "", "")
+    watching = machine.start("room", "watch", room.name)
+    numbers = iter(range(1000))
+
+    def seen() -> bool:
+        room.post(f"{next(numbers)}")
+        return bool(watching.out)
+
+    until(seen, "it watches")
+    watching.signal(signal.SIGINT)
+    ended = watching.ended(3)
+    assert ended.status == 130
+    assert "Traceback" not in ended.err
