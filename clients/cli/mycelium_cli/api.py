@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
 from mycelium_cli.output import note
-from mycelium_cli.problems import Answer, failure_of_answer, stranger, unreached
+from mycelium_cli.problems import Answer, cut, failure_of_answer, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 if TYPE_CHECKING:
@@ -111,14 +111,14 @@ class Hub:
         return self._until_answered(self._write(method, path, body, key), timeout_s, key)
 
     def ask_once(self, path: str, body: object, key: str, timeout_s: float) -> Answer:
-        """One POST without another try; every trouble with the line is the failure `UNREACHABLE`.
+        """One POST without another try; `Unreached` when nothing left this machine, else a failure.
 
         For waits, whose caller knows better than a budget how long to go on.
         """
         try:
             return self._once(self._write("POST", path, body, key), timeout_s)
-        except (Unreached, Cut) as error:
-            raise unreached(self.url, str(error)) from None
+        except Cut as error:
+            raise cut(self.url, str(error)) from None
         except _Again as again:
             raise again.failure from None
 
@@ -166,7 +166,7 @@ class Hub:
                 if not maybe_done:
                     raise failure from None
             except Cut as error:
-                failure = unreached(self.url, f"the line was cut ({error})")
+                failure = cut(self.url, str(error))
                 maybe_done = True
             except _Again as again:
                 failure, after_s = again.failure, again.after_s

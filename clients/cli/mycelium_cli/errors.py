@@ -57,6 +57,8 @@ class Failure(Exception):
         self.exit_status = exit_status
         self.hint = hint
         self.problem = problem or {}
+        # Whether the hub has the request, for all that is known; then the same under the same key may be answered.
+        self.arrived = bool(self.problem)
 
     @property
     def http_status(self) -> int:

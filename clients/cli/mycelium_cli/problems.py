@@ -25,8 +25,15 @@ class Answer(NamedTuple):
 
 def unreached(url: str, cause: str) -> Failure:
     """The failure of every command that has no hub to talk to."""
-    text = f"Failed to connect to the Mycelium API at {url}: {cause}"
+    text = f"Failed to connect to the Mycelium API at {url}: can't reach the hub ({cause})"
     return Failure(text, exit_status=UNREACHABLE, hint="mycelium up (or set MYCELIUM_API_URL)")
+
+
+def cut(url: str, cause: str) -> Failure:
+    """The failure of a request that left and was not answered: it may have been done."""
+    failure = unreached(url, f"the line was cut: {cause}")
+    failure.arrived = True
+    return failure
 
 
 def failure_of_answer(url: str, answer: Answer) -> Failure:

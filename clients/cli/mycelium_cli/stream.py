@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from mycelium_cli.api import Hub, Query, pauses
@@ -56,11 +57,15 @@ def follow(
     path: str,
     query: Query,
     *,
+    on_open: Callable[[bool], None],
     on_lost: Callable[[str], None],
-    on_back: Callable[[], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event]:
-    """Events for ever. A lost line is taken up again where it broke; a refusal ends it."""
+    """Events for ever. A lost line is taken up again where it broke; a refusal ends it.
+
+    `on_open` is told when the hub has said its first word, since from then on nothing is missed; with true
+    when the line had been open before.
+    """
     last_id, ever, waits = "", False, pauses()
     while True:
         try:
@@ -72,11 +77,9 @@ def follow(
             if not ever or failure.exit_status != UNREACHABLE:
                 raise
         else:
-            if ever:
-                on_back()
-            ever = True
+            opened, ever = partial(on_open, ever), True
             try:
-                for event in parse(_lines(response)):
+                for event in parse(_lines(response, opened)):
                     waits = pauses()
                     last_id = event.id or last_id
                     if event.type:
@@ -92,12 +95,16 @@ def _resume(last_id: str) -> dict[str, str]:
     return wanted | {"Last-Event-ID": last_id} if last_id else wanted
 
 
-def _lines(response: Any) -> Iterator[bytes]:
+def _lines(response: Any, on_first: Callable[[], None]) -> Iterator[bytes]:
     """Lines until the stream ends, for whatever reason."""
     from http.client import HTTPException
 
+    first = True
     try:
         while line := response.readline():
+            if first:
+                on_first()
+            first = False
             yield line
     except (OSError, HTTPException):
         return

@@ -22,7 +22,9 @@ MENTION_WORDS = {
 
 RECEIPT_WORDS = {
     "queued": "queued, not given to anybody yet",
+    "offered": "given out, not received yet",
     "delivered": "delivered, not acknowledged yet",
+    "redelivered": "redelivered, not acknowledged yet",
     "acknowledged": "acknowledged",
     "parked": "parked after three failed tries",
 }
@@ -85,5 +87,5 @@ def receipt_row(row: Document, now_s: float) -> list[str]:
     state = str(row["state"])
     tries = row.get("deliveries") or 0
     when = row.get("acknowledged_at") or row.get("delivered_at")
-    words = RECEIPT_WORDS.get(state, state)
+    words = RECEIPT_WORDS.get("offered" if state == "queued" and tries else state, clean_line(state))
     return [at(row["handle"]), words, age(when, now_s) if when else "-", f"{tries}", str(row.get("session") or "-")]

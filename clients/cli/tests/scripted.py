@@ -59,7 +59,6 @@ class ScriptedHub:
         self.received: list[Received] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._holding = False
-        self._arrived = threading.Event()
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -72,12 +71,8 @@ class ScriptedHub:
         self.script.extend(answers)
 
     def hold(self) -> None:
-        """Leave every request unanswered until the end."""
+        """Close no connection until the end; what the script has is sent, other requests stay unanswered."""
         self._holding = True
-
-    def wait_for_request(self) -> None:
-        """Until a request is here."""
-        assert self._arrived.wait(10)
 
     def keys(self) -> list[str]:
         """The idempotency keys that came, in order."""
@@ -101,12 +96,12 @@ class ScriptedHub:
                 return
             with connection:
                 self.received.append(_read(connection))
-                self._arrived.set()
+                if self.script:
+                    connection.sendall(self.script.pop(0))
+                elif not self._holding:
+                    connection.sendall(answer(500, {"slug": "internal", "detail": "no script"}))
                 if self._holding:
                     self._released.wait(30)
-                    continue
-                reply = self.script.pop(0) if self.script else answer(500, {"slug": "internal", "detail": "no script"})
-                connection.sendall(reply)
 
 
 def _read(connection: socket.socket) -> Received:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer
+from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer, stream
 
 PROGRAM = [sys.executable, "-m", "mycelium_cli"]
 # Each of these costs more than a command may: the budget is +80 ms over a bare interpreter.
@@ -104,12 +104,12 @@ def test_a_full_disk_is_one_line() -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 def test_ctrl_c_ends_a_watch_at_once_and_silently(number: int, status: int, scripted: ScriptedHub) -> None:
     """130 and not a word."""
+    scripted.play(stream(": connected\n\n"))
     scripted.hold()
     process = subprocess.Popen([*PROGRAM, "room", "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None
     assert process.stdout is not None
     assert process.stderr.readline() == b"watching demo; Ctrl-C ends it\n"
-    scripted.wait_for_request()
     process.send_signal(number)
     assert process.wait(10) == status
     assert (process.stdout.read(), process.stderr.read()) == (b"", b"")

@@ -52,7 +52,9 @@ def test_a_line_that_stays_cut_is_told_honestly(
     ran = run("room", "send", "hello")
     key = scripted.keys()[0]
     assert ran.status == 5
-    assert ran.err.startswith(f"error: Failed to connect to the Mycelium API at {scripted.url}: the line was cut")
+    assert ran.err.startswith(
+        f"error: Failed to connect to the Mycelium API at {scripted.url}: can't reach the hub (the line was cut"
+    )
     assert f"it may or may not have been done. Next: the same command with --key {key}" in ran.err
     scripted.play(answer(201, MESSAGE))
     run("room", "send", "hello", "--key", key)
@@ -65,7 +67,9 @@ def test_no_hub_at_all_is_told_at_once(run: Run, monkeypatch: pytest.MonkeyPatch
         port = free.getsockname()[1]
     monkeypatch.setenv("MYCELIUM_API_URL", f"http://127.0.0.1:{port}")
     ran = run("room", "ls")
-    cause = f"Failed to connect to the Mycelium API at http://127.0.0.1:{port}: connection refused"
+    cause = (
+        f"Failed to connect to the Mycelium API at http://127.0.0.1:{port}: can't reach the hub (connection refused)"
+    )
     assert ran == (5, "", f"error: {cause}. Next: mycelium up (or set MYCELIUM_API_URL)\n")
 
 
@@ -198,11 +202,11 @@ def test_a_stream_goes_on_where_it_was_cut(scripted: ScriptedHub) -> None:
     waits: list[float] = []
     events = follow(
         hub_at(scripted.url, []), "/api/rooms/demo/stream", {}, on_lost=said.append,
-        on_back=lambda: said.append("back"), pause=waits.append,
+        on_open=lambda again: said.append("back" if again else "open"), pause=waits.append,
     )  # fmt: skip
     assert [event.document() for event in islice(events, 3)] == [1, 2, 3]
     assert [request.headers.get("last-event-id") for request in scripted.received] == [None, "e-5", "e-5", "e-5", "e-6"]
-    assert said == ["the line to the hub was cut", "back", "the line to the hub was cut", "back"]
+    assert said == ["open", *["the line to the hub was cut", "back"] * 2]
     assert len(waits) == 4
 
 

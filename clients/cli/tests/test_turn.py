@@ -106,6 +106,26 @@ def test_a_wait_that_was_cut_is_asked_again_under_its_key(scripted: ScriptedHub)
     assert len(waits) == 2
 
 
+@pytest.mark.parametrize("first", [CUT, answer(503, {"slug": "unavailable", "detail": "starting"})])
+def test_a_first_wait_that_reached_the_hub_goes_on_too(first: bytes, scripted: ScriptedHub) -> None:
+    """An agent that waits quietly has had no answer yet when the hub is restarted."""
+    scripted.play(first, answer(200, TURN))
+    said: list[str] = []
+    assert mailbox_at(scripted.url, said, []).next(None) == TURN
+    assert len(set(scripted.keys())) == 1
+    assert len(said) == 1
+
+
+def test_a_wait_at_a_hub_that_is_not_there_fails_at_once(scripted: ScriptedHub) -> None:
+    """Nothing left this machine, or a stranger answered: a wrong address must be seen."""
+    scripted.play(answer(502, b"Bad Gateway", kind="text/plain"))
+    for url in (scripted.url, "http://127.0.0.1:1"):
+        with pytest.raises(Failure) as failed:
+            mailbox_at(url, [], []).next(None)
+        assert failed.value.exit_status == UNREACHABLE
+    assert len(scripted.received) == 1
+
+
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 422])
 def test_a_wait_that_is_refused_ends(status: int, scripted: ScriptedHub) -> None:
     """Repeating a refused identity would only flood the hub."""

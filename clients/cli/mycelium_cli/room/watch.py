@@ -26,9 +26,11 @@ def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
         path, query = api_path("rooms", places[0], "stream"), {}
     else:
         path, query = api_path("stream"), {"room": places}
-    here.out.note(f"watching {', '.join(places)}; Ctrl-C ends it")
-    lost = here.out.note
-    for event in follow(hub, path, query, on_lost=lost, on_back=lambda: lost("back on the line")):
+
+    def opened(again: bool) -> None:
+        here.out.note("back on the line" if again else f"watching {', '.join(places)}; Ctrl-C ends it")
+
+    for event in follow(hub, path, query, on_open=opened, on_lost=here.out.note):
         _show(here, event, several=len(places) > 1)
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from mycelium_cli.api import Hub, api_path, new_key, pauses
 from mycelium_cli.errors import UNREACHABLE, Failure
-from mycelium_cli.problems import Answer
+from mycelium_cli.problems import Answer, unreached
+from mycelium_cli.transport import Unreached
 from mycelium_cli.wording import Document
 
 # One request waits this long at most; longer waits are several. Proxies cut connections that say nothing.
@@ -33,7 +34,7 @@ class Address(NamedTuple):
 
 
 class Mailbox:
-    """The queue of one address. Once the hub has answered, a cut line is waited out."""
+    """The queue of one address. A hub that was there once is waited for; one that never was is told at once."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Mailbox:
         self.address = address
         self._on_lost = on_lost
         self._pause = pause
-        self._answered = False
+        self._reached = False
 
     def next(self, timeout_s: float | None) -> Document | None:
         """The next message for this address; `None` when the time is up, never without one when it isn't set."""
@@ -76,17 +77,21 @@ class Mailbox:
         for pause_s in pauses():
             try:
                 answer = self.hub.ask_once(path, body, key, timeout_s)
-            except Failure as failure:
-                late = end_s is not None and time.monotonic() + pause_s >= end_s
-                if late or not self._answered or not passes(failure):
-                    raise
-                if not told:
-                    self._on_lost(f"{failure.cause}; trying again")
-                    told = True
-                self._pause(pause_s)
+            except Unreached as error:
+                failure = unreached(self.hub.url, str(error))
+            except Failure as refused:
+                failure = refused
+                self._reached = self._reached or failure.arrived
             else:
-                self._answered = True
+                self._reached = True
                 return answer
+            late = end_s is not None and time.monotonic() + pause_s >= end_s
+            if late or not self._reached or not passes(failure):
+                raise failure from None
+            if not told:
+                self._on_lost(f"{failure.cause}; trying again")
+                told = True
+            self._pause(pause_s)
         raise AssertionError("pauses() has no end")
 
 
