@@ -28,6 +28,10 @@ TOKEN = re.compile(r"[\x20-\x7e]{1,200}")
 HANDLE_HEADER = "Mycelium-Handle"
 SESSION_HEADER = "Mycelium-Session"
 KEY_HEADER = "Idempotency-Key"
+# As the server hands them on.
+READ = READ_HANDLE, READ_SESSION, READ_KEY = tuple(
+    header.lower().encode() for header in (HANDLE_HEADER, SESSION_HEADER, KEY_HEADER)
+)
 
 
 @dataclass(frozen=True)
@@ -65,16 +69,15 @@ class Call:
 
 async def read_call(request: Request) -> Call:
     """The call that a request's headers describe."""
-    headers = request.headers
-    handle = headers.get(HANDLE_HEADER)
-    named = names.handle(handle) if handle and handle.strip() else ""
-    session = _token(headers.get(SESSION_HEADER), SESSION_HEADER)
-    key = _token(headers.get(KEY_HEADER), KEY_HEADER)
+    sent = {name: value.decode("latin-1").strip() for name, value in request.scope["headers"] if name in READ}
+    handle = sent.get(READ_HANDLE, "")
+    named = names.handle(handle) if handle else ""
+    session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER)
+    key = _token(sent.get(READ_KEY, ""), KEY_HEADER)
     return Call(request.app.state.gateway, Actor(named, session or named), key or new_id())
 
 
-def _token(text: str | None, header: str) -> str:
-    written = (text or "").strip()
+def _token(written: str, header: str) -> str:
     if written and not TOKEN.fullmatch(written):
         raise Refusal("request.invalid", f"header {header} must be 1 to 200 printable ASCII characters")
     return written

@@ -97,6 +97,11 @@ def frame(epoch: str, sequence: int, event: Message, room: str) -> bytes:
     return head + shapes.encode(live.shape(event, sequence, room)) + b"\n\n"
 
 
+def mark(epoch: str, sequence: int) -> bytes:
+    """Tells a watcher its place without an event (an `id` alone sets the last id and dispatches nothing, HTML SSE)."""
+    return f"id: {identifier(epoch, sequence)}\n\n".encode()
+
+
 def reset(reason: str) -> bytes:
     """Tells a watcher that what it missed can't be told; it carries no id."""
     return b"event: reset\ndata: " + shapes.encode({"reason": reason}) + b"\n\n"

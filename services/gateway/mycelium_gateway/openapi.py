@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from mycelium_gateway import problems
 from mycelium_gateway.schemas.hub import Problem
@@ -79,12 +81,22 @@ def describe(app: FastAPI) -> dict[str, Any]:
         name: {"in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}, **header}
         for name, header in HEADERS.items()
     }
+    names = {(path, method.lower()): name for path, method, name in _functions(app)}
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
+            operation["operationId"] = names[path, method]
             _add_headers(path, method, operation)
             if "requestBody" in operation:
                 _declare(operation, 413, problems.responses("content.too_large")[413])
     return made
+
+
+def _functions(app: FastAPI) -> Iterator[tuple[str, str, str]]:
+    """Path, method and function of every route: generated clients name operations as we do."""
+    for route in app.routes:
+        if isinstance(route, APIRoute):
+            for method in route.methods or ():
+                yield route.path, method, route.name
 
 
 def _declare(operation: dict[str, Any], status: int, answer: dict[str, Any]) -> None:

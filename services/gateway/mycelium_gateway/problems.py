@@ -176,12 +176,6 @@ async def answer_internal(_request: Request, error: Exception) -> Response:
     return response(of_internal(error))
 
 
-async def answer_half_character(_request: Request, error: Exception) -> Response:
-    """Exception handler for half a surrogate pair, which JSON can write and nothing can store."""
-    assert isinstance(error, UnicodeEncodeError)
-    return response(document("request.invalid", f"body: {error.object[error.start]!r} is half a character"))
-
-
 async def answer_http(request: Request, error: Exception) -> Response:
     """Exception handler for what the web framework refuses itself."""
     assert isinstance(error, HTTPException)
@@ -194,27 +188,15 @@ async def answer_http(request: Request, error: Exception) -> Response:
         return response(document("method.not_allowed", detail), {"Allow": ", ".join(allowed)})
     if error.status_code == 413:
         return response(document("content.too_large", str(error.detail)))
-    if error.status_code == 400:
-        return response(document("request.invalid", f"the body is not JSON: {_cause(error)}"))
     return response(of_fault(error, where))
-
-
-def _cause(error: HTTPException) -> str:
-    cause = error.__cause__
-    if isinstance(cause, UnicodeDecodeError):
-        return f"it is not UTF-8 at byte {cause.start}"
-    if isinstance(cause, RecursionError):
-        return "it is nested too deeply"
-    return "it can't be read"
 
 
 def methods(request: Request) -> list[str]:
     """The methods that some route takes at the request's path."""
     found: set[str] = set()
-    for router in request.app.state.routers:
-        for route in router.routes:
-            if route.path_regex.match(request.scope["path"]):
-                found |= route.methods
+    for route in request.app.routes:
+        if route.path_regex.match(request.scope["path"]):
+            found |= route.methods
     return sorted(found)
 
 

@@ -62,7 +62,6 @@ class LiveStream(Response):
             writer.result()
 
     async def _write(self, send: Send) -> None:
-        await _chunk(send, frames.CONNECTED)
         try:
             await self._catch_up(send)
         except Refusal:  # a room went while its past was read; the watcher comes back for the others
@@ -75,12 +74,19 @@ class LiveStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _catch_up(self, send: Send) -> None:
-        """Write what the watcher missed, and register it for what comes."""
+        """Register the watcher for what comes, and write what it missed.
+
+        Who reads `: connected` sees all that is stored from then on, so a new watcher is registered before it is sent;
+        it is told the place at which it begins, so that it can resume though it had no event yet.
+        """
         watcher = self._watcher
-        after = await self._resume_from(send)
+        after = await self._resume_from()
         if after is None:
-            self._live.add(watcher)
+            place = self._live.add(watcher)
+            missed = frames.reset(MISSED) if self._last_id else b""
+            await _chunk(send, frames.CONNECTED + missed + frames.mark(self._live.epoch, place))
         else:
+            await _chunk(send, frames.CONNECTED)
             after = await self._write_feed(send, after, 0)
             watcher.after = after
             until = self._live.add(watcher)
@@ -94,15 +100,13 @@ class LiveStream(Response):
         if not watcher.rooms:
             watcher.end()
 
-    async def _resume_from(self, send: Send) -> int | None:
+    async def _resume_from(self) -> int | None:
         """The sequence after which the watcher wants to read on; None: from now, since it had nothing of this log."""
         if not self._last_id:
             return None
         after = frames.read_identifier(self._last_id, self._live.epoch)
         if after is not None and after > self._live.position:
             after = after if after <= await self._call.gateway.connection.last_sequence(None) else None
-        if after is None:
-            await _chunk(send, frames.reset(MISSED))
         return after
 
     async def _write_feed(self, send: Send, after: int, until: int) -> int:

@@ -39,12 +39,12 @@ def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[st
     where = ".".join(location)
     kind = item["type"]
     if kind == "json_invalid":
-        return "body", f"not JSON at character {item['loc'][-1]}: {item['ctx']['error']}", []
+        return "body", f"not JSON: {item['ctx']['error']}", []
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(location[-1], fields(request, location[0]), n=1)
         hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(fields(request, location[0]))}"
         return where, f"no such field{hint}", near
-    if kind == "model_attributes_type":
+    if kind in {"model_attributes_type", "model_type"}:
         return where, "send a JSON object, with Content-Type: application/json", []
     if kind == "missing":
         return where, "is missing", []

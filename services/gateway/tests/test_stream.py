@@ -253,3 +253,16 @@ async def test_a_hub_that_stops_ends_its_streams_at_once(nats_server: testing.Na
             event = await stream.next()
     assert event is not None
     assert event.data["content"] == "two"
+
+
+async def test_a_watcher_that_had_no_event_yet_knows_its_place(hub: Door) -> None:
+    """What is posted between the cut of a new watcher and its return is shown, though it never saw an event."""
+    async with watching(hub.port, "demo") as stream:
+        place = (await stream.block()).decode()
+    posted = await post(hub.http, "while it was away")
+    async with watching(hub.port, "demo", last_id=place.removeprefix("id: ")) as stream:
+        seen = await stream.next()
+
+    assert place.startswith("id: ")
+    assert seen is not None
+    assert seen.data == posted

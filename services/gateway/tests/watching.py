@@ -38,9 +38,9 @@ class Watching:
         async with asyncio.timeout(BOUND_S):
             self.head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
             while ": connected" not in self.comments:
-                await self._block()
+                await self.block()
 
-    async def _block(self) -> bytes:
+    async def block(self) -> bytes:
         """The next block of lines, as it was sent; empty at the end of the stream."""
         while b"\n\n" not in self._rest:
             size = int(await self._reader.readuntil(b"\r\n"), 16)
@@ -56,8 +56,8 @@ class Watching:
     async def next(self) -> Event | None:
         """The next event; None when the stream has ended. Fails after five seconds."""
         async with asyncio.timeout(BOUND_S):
-            while block := await self._block():
-                if not block.startswith(b":"):
+            while block := await self.block():
+                if b"data: " in block:  # a block of an id alone tells the place and is no event
                     lines = dict(line.split(": ", 1) for line in block.decode().split("\n"))
                     return Event(lines.get("id", ""), lines["event"], json.loads(lines["data"]))
         return None
@@ -72,7 +72,7 @@ class Watching:
         before = len(self.comments)
         async with asyncio.timeout(BOUND_S):
             while len(self.comments) == before:
-                await self._block()
+                await self.block()
 
     def leave(self) -> None:
         """Cut the line."""

@@ -15,12 +15,13 @@ from mycelium_gateway.answers import JSON, answer, done
 from mycelium_gateway.connection import until_disconnect
 from mycelium_gateway.delivery import Taken, read_token
 from mycelium_gateway.routes.messages import POSTING
+from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import delivery as schemas
 from mycelium_gateway.schemas.messages import Message
 from mycelium_gateway.waits import Wanted
 from mycelium_kernel import names
 
-router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"])
+router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"], route_class=PlainRoute)
 TAKING = ("room.not_found", "handle.mismatch", "handle.unregistered")
 OUTCOMES = {
     "received": views_pb2.DELIVERY_STATE_DELIVERED,

@@ -11,9 +11,10 @@ from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer, done
+from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import members as schemas
 
-router = APIRouter(prefix="/api/rooms/{room}/members", tags=["members"])
+router = APIRouter(prefix="/api/rooms/{room}/members", tags=["members"], route_class=PlainRoute)
 KINDS = {
     None: views_pb2.MEMBER_KIND_UNSPECIFIED,
     "agent": views_pb2.MEMBER_KIND_AGENT,

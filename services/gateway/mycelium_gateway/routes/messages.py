@@ -12,10 +12,11 @@ from mycelium.rooms.v1 import service_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
+from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import messages as schemas
 from mycelium_kernel.errors import Refusal
 
-router = APIRouter(prefix="/api/rooms/{room}/messages", tags=["messages"])
+router = APIRouter(prefix="/api/rooms/{room}/messages", tags=["messages"], route_class=PlainRoute)
 POSTING = (
     "room.not_found",
     "thread.not_found",
@@ -54,13 +55,11 @@ async def post_message(room: str, body: schemas.NewMessage, call: Caller) -> Res
 
 
 def _metadata(metadata: dict[str, Any]) -> str:
-    """The metadata as JSON that every reader can take: no NaN, no half characters."""
+    """The metadata as JSON that every reader can take: NaN is none."""
     try:
-        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text.encode()
+        return json.dumps(metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise Refusal("request.invalid", f"body.metadata: {error}") from None
-    return text
 
 
 @router.get(

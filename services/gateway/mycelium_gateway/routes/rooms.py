@@ -11,10 +11,11 @@ from mycelium.rooms.v1 import service_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer, done
+from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import rooms as schemas
 from mycelium_kernel.errors import Refusal
 
-router = APIRouter(prefix="/api/rooms", tags=["rooms"])
+router = APIRouter(prefix="/api/rooms", tags=["rooms"], route_class=PlainRoute)
 
 
 @router.post(

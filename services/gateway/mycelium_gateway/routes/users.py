@@ -9,9 +9,10 @@ from mycelium.rooms.v1 import service_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
+from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import users as schemas
 
-router = APIRouter(prefix="/api/users", tags=["users"])
+router = APIRouter(prefix="/api/users", tags=["users"], route_class=PlainRoute)
 
 
 @router.get("", response_model=schemas.UserPage, summary="List people", responses=problems.responses())
