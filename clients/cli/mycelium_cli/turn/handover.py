@@ -8,7 +8,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from mycelium_cli.errors import TERMINATED
@@ -61,15 +62,35 @@ def environment(turn: Document, mailbox: Mailbox) -> dict[str, str]:
 
 def run_command(command: str, turn: Document, variables: dict[str, str]) -> int:
     """Run the command with the message on stdin; its exit status, 128 and the signal when one killed it."""
-    process = subprocess.Popen(  # noqa: S602 - the user's own command line, meant for a shell
-        command, shell=True, stdin=subprocess.PIPE, env={**os.environ, **variables}, process_group=0
-    )
+    process = None
     try:
+        with _signals_after():
+            process = subprocess.Popen(  # noqa: S602 - the user's own command line, meant for a shell
+                command, shell=True, stdin=subprocess.PIPE, env={**os.environ, **variables}, process_group=0
+            )
         process.communicate(json.dumps(turn).encode() + b"\n")
     except KeyboardInterrupt:
-        _end(process)
+        if process is not None:
+            _end(process)
         raise
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+@contextmanager
+def _signals_after() -> Iterator[None]:
+    """Hold back what would end this process until the block is done: a command just started must be known."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda received, _frame: came.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for got in came:
+        signal.raise_signal(got)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
