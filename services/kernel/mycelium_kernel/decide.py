@@ -44,10 +44,9 @@ class Decider:
         Raises `Refusal`, `Unavailable`, `DeadlinePassed`, or whatever bug the service's functions have.
         """
         body = body_hash(request)
-        races, fresh = 0, False
-        if command.fresh:
+        races, fresh = 0, command.is_fresh(request)
+        if fresh:
             await self.projector.catch_up()
-            fresh = True
         while True:
             try:
                 return await self._attempt(command, request, context, body)

@@ -84,14 +84,19 @@ class Command:
 
     `load(tables, request, context)`, `decide(loaded, request, context)`, `answer(event, sequence)`. All three are
     plain functions; the loop around them is the kernel's and is written once. `fresh` makes the first decision wait
-    until the tables hold everything stored before the request came, for commands that may answer "nothing there".
+    until the tables hold everything stored before the request came, for commands that may answer "nothing there"; as a
+    function of the request it says for which of them.
     """
 
     request: type[Message]
     load: Callable[[Tables, Any, Context], Any]
     decide: Callable[[Any, Any, Context], Fact | Done]
     answer: Callable[[Any, int], Message]
-    fresh: bool = False
+    fresh: bool | Callable[[Any], bool] = False
+
+    def is_fresh(self, request: Message) -> bool:
+        """Whether the first decision on `request` waits for fresh tables."""
+        return self.fresh if isinstance(self.fresh, bool) else self.fresh(request)
 
 
 @dataclass(frozen=True)
