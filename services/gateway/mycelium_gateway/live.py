@@ -41,7 +41,7 @@ class Watcher:
         self._limit_bytes = limit_bytes
         self._chunks: list[bytes] = []
         self._size = 0
-        self._wake = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
 
     def push(self, chunk: bytes, sequence: int | None = None) -> None:
         """Add what is to be written next; a fact that the watcher has already is left out."""
@@ -53,7 +53,7 @@ class Watcher:
             self.after = sequence
         self._chunks.append(chunk)
         self._size += len(chunk)
-        self._wake.set()
+        self._wake()
         if self._size > self._limit_bytes:
             self.ended = self.overflowed = True
             SLOW_READERS.inc()
@@ -62,13 +62,17 @@ class Watcher:
     def end(self) -> None:
         """Let the stream end after what waits."""
         self.ended = True
-        self._wake.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     async def take(self) -> bytes:
         """All that waits, as soon as there is some; empty when the stream has ended."""
         while not self._chunks and not self.ended:
-            await self._wake.wait()
-            self._wake.clear()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
         chunks, self._chunks, self._size = self._chunks, [], 0
         return b"".join(chunks)
 

@@ -17,6 +17,7 @@ from mycelium.rooms.v1 import events_pb2, service_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.actor import Call
 from mycelium_gateway.connection import until_disconnect
+from mycelium_gateway.guard import SERVER_SEND
 from mycelium_gateway.live import Live, Watcher
 from mycelium_kernel import events
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
@@ -44,10 +45,10 @@ class LiveStream(Response):
         self._rooms = rooms
         self._watcher = Watcher(dict(rooms), call.gateway.settings.stream_buffer_bytes)
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until the watcher leaves, is too slow, or its rooms are gone."""
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        writer = asyncio.create_task(self._write(send), name="stream-writer")
+        writer = asyncio.create_task(self._write(scope[SERVER_SEND]), name="stream-writer")
         left = asyncio.create_task(until_disconnect(receive), name="stream-left")
         self._watcher.on_overflow = writer.cancel
         try:

@@ -9,6 +9,9 @@ import httpx2
 import pytest
 
 from mycelium_gateway import limits
+from mycelium_gateway.settings import GatewaySettings
+from mycelium_kernel.testing import NatsServer
+from services.gateway.tests.conftest import opened
 from services.gateway.tests.door import Door
 
 ROOMS = "/api/rooms"
@@ -40,6 +43,16 @@ async def test_health_says_which_service_is_away(http: httpx2.AsyncClient) -> No
     assert (body["status"], body["services"]["rooms"]["status"]) == ("degraded", "down")
     assert body["warnings"] == ["rooms is down: no answer"]
     assert body["nats"]["connected"] is True
+
+
+async def test_health_repeats_that_other_machines_reach_a_hub_without_sign_in(nats_server: NatsServer) -> None:
+    """Its owner said so once, and may have forgotten."""
+    settings = GatewaySettings(host="0.0.0.0", port=0, services=())
+    async with opened(nats_server, settings) as door:
+        body = (await door.http.get("/health")).json()
+
+    assert body["status"] == "ok"
+    assert body["warnings"] == ["nobody has to sign in, and other machines reach 0.0.0.0 (auth.insecure)"]
 
 
 async def test_metrics_count_requests_by_route(http: httpx2.AsyncClient) -> None:

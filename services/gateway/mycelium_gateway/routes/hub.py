@@ -14,6 +14,7 @@ from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.gateway import Gateway
+from mycelium_gateway.origin import is_loopback
 from mycelium_gateway.schemas import hub as schemas
 
 router = APIRouter(tags=["hub"])
@@ -35,12 +36,12 @@ async def health(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     client = gateway.connection.client
     said = dict(zip(gateway.settings.services, await _ask_all(gateway), strict=True))
-    warnings = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
+    faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
     if not client.is_connected:
-        warnings.insert(0, "the gateway has no connection to NATS")
+        faults.insert(0, "the gateway has no connection to NATS")
     server = client.connected_server_version if client.is_connected else None
     body = {
-        "status": "degraded" if warnings else "ok",
+        "status": "degraded" if faults else "ok",
         "version": gateway.version,
         "services": said,
         "auth": {"enabled": False},
@@ -48,9 +49,16 @@ async def health(request: Request) -> Response:
             "connected": client.is_connected,
             "version": f"{server.major}.{server.minor}.{server.patch}" if server else "",
         },
-        "warnings": warnings,
+        "warnings": [*faults, *_risks(gateway)],
     }
     return answer(body)
+
+
+def _risks(gateway: Gateway) -> list[str]:
+    """What the hub's owner has insisted on and should not forget."""
+    if is_loopback(gateway.settings.host):
+        return []
+    return [f"nobody has to sign in, and other machines reach {gateway.settings.host} (auth.insecure)"]
 
 
 async def _ask_all(gateway: Gateway) -> list[shapes.Json]:
