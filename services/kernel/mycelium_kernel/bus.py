@@ -76,12 +76,12 @@ class Bus:
     async def _request(self, kind: type[Message], data: bytes, sent: dict[str, str], until: float) -> Msg:
         """Ask until there is an answer, a refusal, or no time left."""
         subject = subjects.request(kind, self._caller)
-        pause_s, unavailable = PAUSE_S[0], 0
+        pause_s, attempt_s, unavailable = PAUSE_S[0], ATTEMPT_S, 0
         last: Exception = Unavailable(f"{kind.DESCRIPTOR.name} was not asked: there was no time")
         while (left := until - time.monotonic()) > 0:
             try:
                 answer = await self._connection.client.request(
-                    subject, data, timeout=min(ATTEMPT_S, left), headers=sent
+                    subject, data, timeout=min(attempt_s, left), headers=sent
                 )
                 if headers.ERROR_CODE not in (answer.headers or {}):
                     return answer
@@ -95,6 +95,8 @@ class Bus:
                 raise Unavailable("the connection to NATS is closed") from error
             except NATS_ERRORS as error:
                 LOGGER.debug("%s: %s", subject, error or type(error).__name__)
+                if isinstance(error, TimeoutError):
+                    attempt_s *= 2  # a service that is only slow is not given the same work ever more often
                 last = Unavailable(f"no answer from {subject.split('.')[1]} in time")
             await asyncio.sleep(min(pause_s, max(0.0, until - time.monotonic())))
             pause_s = min(pause_s * 2, PAUSE_S[1])

@@ -284,7 +284,8 @@ async def _ask_servers(client: Client, count: int) -> list[dict[str, Any]]:
     await client.subscribe(inbox, cb=answered)
     await client.publish("$SYS.REQ.SERVER.PING.VARZ", b"", reply=inbox)
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(enough.wait(), MONITOR_S)
+        async with asyncio.timeout(MONITOR_S):
+            await enough.wait()
     return answers
 
 

@@ -101,7 +101,8 @@ class Durable:
     async def _take(self) -> bool:
         """Handle what one request brings. False: the connection was lost, and the request with it."""
         while True:
-            message = await asyncio.wait_for(self._arrived.get(), SILENCE_S)
+            async with asyncio.timeout(SILENCE_S):
+                message = await self._arrived.get()
             if message is None:
                 return False
             if message.reply:

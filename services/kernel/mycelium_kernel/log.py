@@ -18,7 +18,7 @@ import nats.errors
 import nats.js.errors
 from nats.js.api import PubAck
 
-from mycelium_kernel import headers
+from mycelium_kernel import headers, tasks
 from mycelium_kernel.clock import Clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
@@ -104,9 +104,7 @@ class Log:
     async def stop(self) -> None:
         """Stop the writer; what waits or has no answer yet is told that the log is unavailable."""
         writer, self._writer = self._writer, None
-        if writer:
-            writer.cancel()
-            await asyncio.wait({writer})
+        await tasks.end([writer])
         for append in (*self._sending, *self._waiting):
             append.fail(Unavailable("the service is stopping"))
         self._waiting, self._sending = [], []

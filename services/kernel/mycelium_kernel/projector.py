@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mycelium_kernel import tasks
 from mycelium_kernel.applier import Applier, erase
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Unavailable
@@ -42,6 +43,7 @@ class Projector:
     _look: asyncio.Task[int] | None = None
     _mender: asyncio.Task[None] | None = None
     _halted: bool = True
+    _unclean: bool = False  # a room was erased, and its text is still in the write-ahead log
 
     def __post_init__(self) -> None:
         self._applier = Applier(self.projection)
@@ -62,10 +64,7 @@ class Projector:
     async def stop(self) -> None:
         """Stop following. The tables stay open."""
         self._halted = True
-        tasks = [task for task in (self._mender, self._look) if task]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await tasks.end([self._mender, self._look])
         if self._tail:
             await self._tail.stop()
         self._refuse_waiters("the service is stopping")
@@ -82,7 +81,7 @@ class Projector:
         if self._halted:
             return
         try:
-            erased = self._apply(facts)
+            self._unclean |= self._apply(facts)
         except Exception as error:
             self._roll_back()
             if len(facts) == 1:
@@ -91,8 +90,8 @@ class Projector:
             for fact in facts if len(facts) > 1 else ():
                 self._on_facts([fact])
             return
-        if erased:
-            self.tables.shrink()
+        if self._unclean:
+            self._unclean = not self.tables.shrink()
         self.on_applied(len(facts))
         self._release_waiters()
 

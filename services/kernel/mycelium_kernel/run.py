@@ -13,7 +13,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from mycelium_kernel import subjects, telemetry
+from mycelium_kernel import subjects, tasks, telemetry
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
 from mycelium_kernel.connections import Connection, NatsSettings
@@ -31,7 +31,7 @@ LOGGER = logging.getLogger(__name__)
 WORKER_PAUSE_S = (0.1, 5.0)  # between the end of a worker and its next start: first, longest
 WORKER_STEADY_S = 30.0  # a worker that ran this long is well again
 GUARD_RETRY_S = 0.1
-STOP_S = 10.0
+STOP_S = 5.0  # for a worker to end in its own way, before it is cancelled again
 
 
 @dataclass
@@ -102,13 +102,7 @@ class Runtime:
         """Answer what is in work, end the workers, close. Safe to call on a service that started only in part."""
         if self._server:
             await self._server.stop()
-        workers = set(self._workers)
-        for task in workers:
-            task.cancel()
-        if workers:
-            _ended, stuck = await asyncio.wait(workers, timeout=STOP_S)
-            for task in stuck:
-                LOGGER.warning("worker %s does not end", task.get_name())
+        await tasks.end(self._workers, again_s=STOP_S)
         await self.log.stop()
         if self.projector:
             await self.projector.stop()

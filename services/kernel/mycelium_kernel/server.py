@@ -7,7 +7,6 @@ result, a refusal, that it can't be done now, or the key of a bug; never the wor
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import math
@@ -23,7 +22,7 @@ from google.protobuf.message import DecodeError, Message
 from nats.micro.request import Request
 from nats.micro.service import Service as MicroService
 
-from mycelium_kernel import headers, subjects, telemetry
+from mycelium_kernel import headers, subjects, tasks, telemetry
 from mycelium_kernel.bus import BUG, REFUSED, TIMEOUT_S, UNAVAILABLE
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable
@@ -33,6 +32,7 @@ LOGGER = logging.getLogger(__name__)
 TASKS = 1024  # requests in work at once; more are told to come back later
 LONGEST_S = 3600.0  # for a caller that does not say how long it waits
 DRAIN_S = 5.0
+LOOK_AGAIN_S = 0.05  # whether those that wait for an answer can still be reached
 BUSY = Refusal("rate.limited", "too many requests are in work; try again in a moment")
 
 
@@ -71,7 +71,7 @@ class Server:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def start(self, handlers: dict[type[Message], Handler]) -> None:
-        """Answer each request type with its handler."""
+        """Answer each request type with its handler; all of them are answered when this returns."""
         self._micro = await nats.micro.add_service(
             self.connection.client, name=f"mycelium-{self.service}", version=self.version
         )
@@ -83,18 +83,24 @@ class Server:
         await self._micro.add_endpoint(
             name="health", subject=subjects.health(self.service, "*"), handler=self._answer_health
         )
+        await self.connection.client.flush()  # whoever asks from now on finds it
 
     async def stop(self) -> None:
         """Take no more requests, answer those that have come, end those that can't be answered any more."""
-        with contextlib.suppress(*NATS_ERRORS):
-            async with asyncio.timeout(DRAIN_S):
-                if self._micro and self.connection.client.is_connected:
-                    await _drain(self._micro)
-                    await asyncio.gather(*self._tasks)
-                    await self.connection.client.flush()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        draining = asyncio.create_task(self._drain(), name="server-drain")
+        until = time.monotonic() + DRAIN_S
+        while not draining.done() and self.connection.client.is_connected and time.monotonic() < until:
+            await asyncio.wait({draining}, timeout=LOOK_AGAIN_S)
+        await tasks.end([draining, *self._tasks])
+
+    async def _drain(self) -> None:
+        """Give up the subjects, and answer what has come already (the library's own `stop` would drop it)."""
+        if self._micro:
+            endpoints, self._micro._endpoints = self._micro._endpoints, []  # noqa: SLF001
+            await asyncio.gather(*(endpoint._subscription.drain() for endpoint in endpoints))  # noqa: SLF001
+            await self._micro.stop()
+        await asyncio.gather(*self._tasks)
+        await self.connection.client.flush()
 
     async def _answer_health(self, request: Request) -> None:
         await request.respond(json.dumps(self.health()).encode())
@@ -159,13 +165,6 @@ def _body(message: Message, limit: int) -> bytes:
     if len(body) > limit:
         raise ValueError(f"an answer of {len(body)} bytes is more than NATS takes")
     return body
-
-
-async def _drain(micro: MicroService) -> None:
-    """Give up the subjects, and hand on what has come already (the library's own `stop` would drop it)."""
-    endpoints, micro._endpoints = micro._endpoints, []  # noqa: SLF001
-    await asyncio.gather(*(endpoint._subscription.drain() for endpoint in endpoints))  # noqa: SLF001
-    await micro.stop()
 
 
 def _read(kind: type[Message], data: bytes, received: dict[str, str]) -> Asked:

@@ -204,8 +204,10 @@ class Tables:
 
         False when a reader was in the way; then the next `shrink` does it.
         """
-        row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
-        return row is not None and row[0] == 0
+        try:
+            return self.one("PRAGMA wal_checkpoint(TRUNCATE)") == (0, 0, 0)
+        except sqlite3.OperationalError:
+            return False
 
     def close(self) -> None:
         """Close the file."""

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from mycelium_kernel import headers, subjects
+from mycelium_kernel import headers, subjects, tasks
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 
 LOGGER = logging.getLogger(__name__)
@@ -69,10 +69,7 @@ class Tail:
     async def stop(self) -> None:
         """Stop following."""
         self._connection.off_reconnect(self._stale.set)
-        if self._keeper:
-            self._keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
+        await tasks.end([self._keeper])
         await self._unsubscribe()
         self._batch.clear()
 
@@ -115,7 +112,8 @@ class Tail:
         """Make the consumer anew whenever it is stale."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stale.wait(), HEARTBEAT_S)
+                async with asyncio.timeout(HEARTBEAT_S):
+                    await self._stale.wait()
             silent = asyncio.get_running_loop().time() - self._heard > SILENCE_S
             if not self._stale.is_set() and not silent:
                 continue

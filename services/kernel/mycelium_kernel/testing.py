@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nats
 import nats.errors
+from nats.aio.client import Client
 
 from mycelium_kernel.connections import NatsSettings
 
@@ -108,16 +108,17 @@ class NatsServer:
         """Return when JetStream answers. Raises `TimeoutError` after ten seconds."""
         async with asyncio.timeout(BOUND_S):
             while True:
+                client = Client()
                 try:
-                    client = await nats.connect(self.url, user="test", password=PASSWORD, **ONCE)
+                    await client.connect(self.url, user="test", password=PASSWORD, **ONCE)
+                    await client.jetstream(timeout=1).account_info()
                 except (OSError, nats.errors.Error, TimeoutError):
                     await asyncio.sleep(0.02)
-                    continue
-                with contextlib.suppress(Exception):
-                    await client.jetstream(timeout=1).account_info()
-                    await client.close()
+                else:
                     return
-                await client.close()
+                finally:
+                    with contextlib.suppress(Exception):  # one that never connected can't be closed quite
+                        await client.close()
 
     def pause(self) -> None:
         """Stop the process in its tracks, as a machine that hangs would; its connections stay open."""

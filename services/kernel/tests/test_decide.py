@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
-from mycelium.rooms.v1 import service_pb2
+from mycelium.rooms.v1 import events_pb2, service_pb2
+from mycelium_kernel import decide, subjects
 from mycelium_kernel.bus import Bus
-from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, Unavailable
+from mycelium_kernel.errors import Conflict, DeadlinePassed, Internal, Refusal, Unavailable
+from mycelium_kernel.service import Command, Context, Done, Entity, Fact, Service
+from mycelium_kernel.tables import Tables
+from services.kernel.tests import toy
 from services.kernel.tests.toy import ACTOR, Start
 
 
@@ -107,3 +112,106 @@ async def test_without_a_service_the_caller_is_told(bus: Bus) -> None:
     """Nobody there is `unavailable`, after the caller's own deadline."""
     with pytest.raises(Unavailable):
         await bus.ask(save("a", "A"), service_pb2.SaveUserResponse, actor=ACTOR, timeout_s=0.2)
+
+
+async def test_many_changes_of_one_entity_at_once_all_happen_or_say_conflict(start: Start, bus: Bus) -> None:
+    """A lost race is run again on what is there now; whoever loses too often is told, and nothing of theirs stored."""
+    async with start() as runtime:
+        outcomes = await asyncio.gather(*(toy.save(bus, "a", f"n{n}") for n in range(30)), return_exceptions=True)
+
+        won = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+        lost = [outcome for outcome in outcomes if isinstance(outcome, Refusal)]
+        assert len(won) + len(lost) == 30
+        assert len(won) > decide.RACES
+        assert {refusal.slug for refusal in lost} <= {"conflict"}
+        assert await runtime.connection.last_sequence(None) == len(won)
+
+
+def always_late() -> Service:
+    """A service whose command decides from a state that is never the newest."""
+
+    def load(tables: Tables, request: service_pb2.SaveUserRequest, _context: Context) -> Entity[events_pb2.UserState]:
+        return dataclasses.replace(tables.entity(toy.user_subject(request.handle), events_pb2.UserState), sequence=0)
+
+    return toy.service(commands=(Command(service_pb2.SaveUserRequest, load, toy.save_user, toy.answer_user),))
+
+
+async def test_a_race_that_is_always_lost_ends_in_conflict(start: Start, bus: Bus) -> None:
+    """After the last try the caller is told; the entity is as it was."""
+    async with start(always_late()) as runtime:
+        await toy.save(bus, "a")
+        with pytest.raises(Refusal) as refused:
+            await toy.save(bus, "a", "other")
+
+        assert refused.value.slug == Conflict("").slug
+        assert await runtime.connection.last_sequence(None) == 1
+
+
+async def test_two_replicas_decide_as_one(start: Start, bus: Bus) -> None:
+    """Requests spread over two processes with tables of their own: one winner an entity, all rows in both."""
+    async with start(folder="one") as one, start(folder="two") as two:
+        creates = [toy.save(bus, f"u{n % 10}", str(n), create_only=True) for n in range(60)]
+        outcomes = await asyncio.gather(*creates, return_exceptions=True)
+
+        assert sum(not isinstance(outcome, BaseException) for outcome in outcomes) == 10
+        for runtime in (one, two):
+            assert runtime.projector
+            await runtime.projector.catch_up()
+        assert one.tables
+        assert two.tables
+        assert one.tables.dump() == two.tables.dump()
+
+
+@pytest.mark.parametrize("create_only", [True, False])
+async def test_a_repeat_on_another_replica_gets_the_first_answer(start: Start, bus: Bus, create_only: bool) -> None:
+    """The process that answered first may be gone; whoever is asked again gives its answer."""
+    async with start(folder="one"):
+        created = await toy.save(bus, "a", "A", key="k", create_only=create_only)
+        said = await toy.say(bus, "hello", key="k2")
+    async with start(folder="two") as other:
+        assert await toy.save(bus, "a", "A", key="k", create_only=create_only) == created
+        assert await toy.say(bus, "hello", key="k2") == said
+        with pytest.raises(Refusal) as refused:
+            await toy.say(bus, "something else", key="k2")
+        assert refused.value.slug == "key.reused"
+        assert await other.connection.last_sequence(None) == 2
+
+
+async def test_a_repeat_of_what_was_erased_is_refused(start: Start, bus: Bus) -> None:
+    """A key whose fact is no longer there is not answered from nothing, and not done again."""
+    async with start() as runtime:
+        said = await toy.say(bus, "hello", key="k")
+        await runtime.connection.jetstream.delete_msg(subjects.STREAM, said.sequence)
+        with pytest.raises(Refusal) as refused:
+            await toy.say(bus, "hello", key="k")
+
+        assert refused.value.slug == "key.reused"
+
+
+async def test_a_fact_that_answers_no_repeat_is_decided_again(start: Start, bus: Bus) -> None:
+    """A command may say that its fact must not answer a repeat; then the repeat is a request like any other."""
+
+    def post(_loaded: None, request: service_pb2.PostMessageRequest, context: Context) -> Fact:
+        return dataclasses.replace(toy.post(None, request, context), answers=False)
+
+    command = Command(service_pb2.PostMessageRequest, lambda *_: None, post, toy.answer_post)
+    async with start(toy.service(commands=(command,))):
+        first = await toy.say(bus, "hello", key="k")
+        second = await toy.say(bus, "hello", key="k")
+
+        assert (first.sequence, second.sequence) == (1, 2)
+
+
+async def test_what_needs_no_fact_stores_none(start: Start, bus: Bus) -> None:
+    """A command may answer without a fact; one that is `fresh` sees everything that was stored before."""
+
+    def look(entity: Entity[events_pb2.UserState], _request: object, _context: Context) -> Done:
+        return Done(service_pb2.SaveUserResponse(user=entity.state.user if entity.state else None))
+
+    command = Command(service_pb2.SaveUserRequest, toy.load_user, look, toy.answer_user, fresh=True)
+    async with start(toy.service(commands=(command,))) as runtime:
+        for number in range(20):
+            event = events_pb2.UserSaved(handle="a", name=str(number))
+            await toy.store(runtime, toy.user_subject("a"), event, expect=number)
+            reply = await toy.save(bus, "a")
+            assert (reply.message.user.name, reply.sequence) == (str(number), 0)

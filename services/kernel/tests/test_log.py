@@ -9,11 +9,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from nats.js.api import DiscardPolicy
 
 from mycelium_kernel import headers, subjects, testing
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
-from mycelium_kernel.errors import DeadlinePassed, WrongSequence
+from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
 from mycelium_kernel.log import BATCH_FROM, Appended, Log
 from mycelium_kernel.tail import RawFact, Tail
 
@@ -163,3 +164,117 @@ async def test_races_on_three_servers_have_one_winner(tmp_path: Path) -> None:
                 assert sum(isinstance(outcome, WrongSequence) for outcome in outcomes) == len(claims) - 1
         for connection in connections:
             await connection.close()
+
+
+async def test_a_caller_that_gives_up_does_not_disturb_the_others(
+    prepared: Connection, nats_server: testing.NatsServer
+) -> None:
+    """Cancelled appends, waiting or under way, leave the writer at work; theirs may or may not be stored."""
+    async with writing(prepared) as log:
+        nats_server.pause()
+        given_up = [asyncio.create_task(append(log, POSTS, key=f"g{n}")) for n in range(50)]
+        given_up += [asyncio.create_task(append(log, ENTITY, expect=0))]
+        kept = [asyncio.create_task(append(log, POSTS, key=f"k{n}")) for n in range(50)]
+        await asyncio.wait(kept, timeout=0.05)
+        for task in given_up:
+            task.cancel()
+        nats_server.resume()
+        appended = await asyncio.gather(*kept)
+
+        assert len({one.sequence for one in appended}) == 50
+        assert isinstance(await append(log, POSTS), Appended)
+
+
+async def test_a_stopped_log_answers_everybody(prepared: Connection, nats_server: testing.NatsServer) -> None:
+    """What waits, and what was sent without an answer, is unavailable at the stop, and so is what comes later."""
+    async with writing(prepared) as log:
+        nats_server.pause()
+        sent = [asyncio.create_task(append(log, POSTS)) for _ in range(5)]
+        await asyncio.wait(sent, timeout=0.05)
+        waiting = [asyncio.create_task(append(log, POSTS)) for _ in range(5)]
+        await asyncio.wait(waiting, timeout=0.05)
+        await log.stop()
+        outcomes = await asyncio.gather(*sent, *waiting, return_exceptions=True)
+        nats_server.resume()
+
+        assert [type(outcome) for outcome in outcomes] == [Unavailable] * 10
+        with pytest.raises(Unavailable):
+            await append(log, POSTS)
+
+
+async def test_a_deadline_is_held_though_the_server_hangs(
+    prepared: Connection, nats_server: testing.NatsServer
+) -> None:
+    """Whoever waits is answered at its own deadline: sent, it may be stored; not sent, it is not."""
+    async with writing(prepared) as log:
+        nats_server.pause()
+        sent = asyncio.create_task(append(log, POSTS, seconds=0.3))
+        await asyncio.wait({sent}, timeout=0.05)
+        with pytest.raises(DeadlinePassed):
+            await append(log, POSTS, seconds=0.1)
+        with pytest.raises(Unavailable) as unavailable:
+            await sent
+        nats_server.resume()
+
+        assert type(unavailable.value) is Unavailable
+
+
+async def test_an_append_whose_answer_was_lost_is_stored_once(
+    prepared: Connection, nats_server: testing.NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tries of one fact have one effect, with a message id of the caller's or the log's own."""
+    monkeypatch.setattr("mycelium_kernel.log.ATTEMPT_S", 0.1)
+    async with writing(prepared) as log:
+        nats_server.pause()
+        appends = [asyncio.create_task(append(log, POSTS, key=key)) for key in ("", "", "key")]
+        many = [asyncio.create_task(append(log, POSTS)) for _ in range(BATCH_FROM * 2)]
+        await asyncio.wait(appends, timeout=0.5)
+        nats_server.resume()
+        first, second, _keyed, *_ = await asyncio.gather(*appends, *many)
+
+        assert not first.duplicate
+        assert not second.duplicate
+    assert await prepared.last_sequence(None) == 3 + BATCH_FROM * 2
+
+
+async def test_a_fact_that_can_never_be_sent_fails_at_once_and_alone(prepared: Connection) -> None:
+    """A bug in one caller's fact is that caller's, and the writer goes on."""
+    async with writing(prepared) as log:
+        bad = log.append("not a subject", b"", {}, expect=None, deadline=system_clock() + timedelta(seconds=30))
+        good = append(log, POSTS)
+        outcomes = await asyncio.gather(bad, good, return_exceptions=True)
+
+        assert type(outcomes[0]).__name__ == "BadSubjectError"
+        assert outcomes[1] == Appended(1)
+
+
+async def test_too_many_waiting_facts_are_refused(prepared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for the log is bounded."""
+    monkeypatch.setattr("mycelium_kernel.log.QUEUE_LIMIT", 2)
+    async with writing(prepared) as log:
+        outcomes = await asyncio.gather(*(append(log, POSTS) for _ in range(5)), return_exceptions=True)
+
+    assert [type(outcome) for outcome in outcomes] == [Appended, Appended, Unavailable, Unavailable, Unavailable]
+
+
+async def test_a_log_that_is_full_says_so(prepared: Connection) -> None:
+    """A limit of the server's is told as what it is, at once."""
+    config = (await prepared.jetstream.stream_info(subjects.STREAM)).config
+    config.max_bytes, config.discard = 2000, DiscardPolicy.NEW
+    await prepared.jetstream.update_stream(config)
+    async with writing(prepared) as log:
+        outcomes = [await asyncio.gather(append(log, POSTS), return_exceptions=True) for _ in range(30)]
+
+    assert isinstance(outcomes[-1][0], StoreFull)
+
+
+async def test_a_batch_is_cut_at_its_limits(prepared: Connection) -> None:
+    """Megabytes handed over at once are stored in several batches."""
+    batches: list[int] = []
+    data = b"x" * 1_000_000
+    deadline = system_clock() + timedelta(seconds=20)
+    async with writing(prepared, batches) as log:
+        await asyncio.gather(*(log.append(POSTS, data, {}, expect=None, deadline=deadline) for _ in range(40)))
+
+    assert await prepared.last_sequence(None) == 40
+    assert max(batches, default=0) <= 4

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import Message
+
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
-from mycelium_kernel import subjects
-from mycelium_kernel.clock import to_timestamp
+from mycelium_kernel import events, headers, subjects
+from mycelium_kernel.bus import Bus, Reply
+from mycelium_kernel.clock import system_clock, to_timestamp
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import (
@@ -103,3 +108,40 @@ def service(**changes: Any) -> Service:
         "queries": (Query(service_pb2.ListUsersRequest, list_users),),
     }
     return Service(**{**parts, **changes})
+
+
+BOUND_S = 10.0
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Return when `condition` holds; a test fails that waits longer than ten seconds."""
+    async with asyncio.timeout(BOUND_S):
+        while not condition():  # noqa: ASYNC110 - of another process, or of many parts
+            await asyncio.sleep(0.01)
+
+
+async def store(runtime: Runtime, subject: str, event: Message, expect: int | None = None, **extra: str) -> int:
+    """Append a fact past every command."""
+    stored = {headers.TYPE: events.type_name(event), **{f"Myc-{name.title()}": text for name, text in extra.items()}}
+    deadline = system_clock() + timedelta(seconds=BOUND_S)
+    appended = await runtime.log.append(subject, event.SerializeToString(), stored, expect=expect, deadline=deadline)
+    return appended.sequence
+
+
+async def save(bus: Bus, handle: str, name: str = "x", **options: Any) -> Reply[service_pb2.SaveUserResponse]:
+    request = service_pb2.SaveUserRequest(handle=handle, name=name, create_only=options.pop("create_only", False))
+    return await bus.ask(request, service_pb2.SaveUserResponse, actor=ACTOR, **options)
+
+
+async def say(bus: Bus, content: str, **options: Any) -> Reply[service_pb2.PostMessageResponse]:
+    request = service_pb2.PostMessageRequest(content=content)
+    return await bus.ask(request, service_pb2.PostMessageResponse, actor=ACTOR, **options)
+
+
+async def names_of(bus: Bus, **options: Any) -> list[str]:
+    listed = await bus.ask(service_pb2.ListUsersRequest(), service_pb2.ListUsersResponse, actor=ACTOR, **options)
+    return [user.handle for user in listed.message.users]
+
+
+async def ignore_timer(_runtime: Runtime, _room: str, _data: bytes) -> None:
+    """A due timer that nothing follows from."""
