@@ -169,6 +169,27 @@ async def test_with_confirm_only_an_ack_says_that_it_was_received(hub: Door) -> 
     assert await states(hub.http, message) == {"bob": "acknowledged"}
 
 
+@pytest.mark.parametrize("ticks", range(6))
+async def test_a_client_that_vanishes_as_its_mention_comes_gets_it_when_it_is_back(hub: Door, ticks: int) -> None:
+    """Cut at any moment between the post and the answer: what was not confirmed was not received."""
+    body = b'{"timeout_s": 30, "confirm": true}'
+    head = f"POST {DEMO}/await HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += "Mycelium-Handle: bob\r\nMycelium-Session: s1\r\n" + f"Content-Length: {len(body)}\r\n\r\n"
+    _, writer = await asyncio.open_connection("127.0.0.1", hub.port)
+    writer.write(head.encode() + body)
+    await metric(hub.http, "mycelium_open_waits", 1.0)
+    posting = asyncio.create_task(post(hub.http, "@bob hi"))
+    for _ in range(ticks * 4):
+        await asyncio.sleep(0)
+    writer.transport.abort()
+    message = await posting
+    await metric(hub.http, "mycelium_open_waits", 0.0)
+    got = await wait(hub.http, confirm=True)
+
+    assert got is not None
+    assert got["message"]["id"] == message["id"]
+
+
 async def test_two_sessions_do_not_acknowledge_for_each_other(hub: Door) -> None:
     """What one has received, the other gets again."""
     message = await post(hub.http, "@bob hi")
