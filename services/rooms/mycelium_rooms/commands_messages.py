@@ -94,6 +94,11 @@ def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, conte
     return Fact(event, subject=subjects.posts(loaded.room.id))
 
 
+def is_plain_response(request: service_pb2.PostMessageRequest) -> bool:
+    """Whether a post leaves it to the session's last delivery what it answers."""
+    return request.respond and not request.reply_to.strip()
+
+
 def answer_post(event: events_pb2.MessagePosted, sequence: int) -> service_pb2.PostMessageResponse:
     return service_pb2.PostMessageResponse(message=posted_message(event, sequence))
 

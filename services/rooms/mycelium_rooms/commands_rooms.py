@@ -89,7 +89,6 @@ def delete_room(loaded: Named, _request: service_pb2.DeleteRoomRequest, context:
         raise Refusal("room.not_found", f"Room not found: {loaded.room.name!r}", next="mycelium room ls")
     event = events_pb2.RoomDeleted(
         room_id=loaded.room.id,
-        name=loaded.room.name,
         deleted_by=handle_of(context),
         deleted_at=clock.to_timestamp(context.now),
     )

@@ -26,6 +26,11 @@ def room_changed(tables: Tables, event: events_pb2.RoomChanged, _stored: Stored)
     )
 
 
+def room_deleted(tables: Tables, event: events_pb2.RoomDeleted, _stored: Stored) -> None:
+    """The room's rows are dropped by the kernel."""
+    tables.execute("INSERT OR REPLACE INTO grave VALUES (?, ?)", event.room_id, clock.to_millis(event.deleted_at))
+
+
 def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
     tables.execute(
         "INSERT OR REPLACE INTO user VALUES (?, ?, ?, ?, ?)",

@@ -13,6 +13,13 @@ CREATE TABLE room (
   last_message_at INTEGER NOT NULL    -- the latest time of a post: never goes back
 ) WITHOUT ROWID;
 
+-- Rooms that were deleted: nothing of them is left but this.
+CREATE TABLE grave (
+  room_id TEXT PRIMARY KEY,
+  deleted_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX grave_time ON grave (deleted_at);
+
 -- People of the hub.
 CREATE TABLE user (
   handle TEXT PRIMARY KEY,

@@ -12,6 +12,7 @@ from mycelium_rooms import (
     commands_messages,
     commands_people,
     commands_rooms,
+    erasing,
     loads_deliveries,
     loads_messages,
     loads_rooms,
@@ -31,6 +32,7 @@ PROJECTION = Projection(
     apply={
         events_pb2.RoomCreated: projection.room_created,
         events_pb2.RoomChanged: projection.room_changed,
+        events_pb2.RoomDeleted: projection.room_deleted,
         events_pb2.UserSaved: projection.user_saved,
         events_pb2.MemberSaved: projection.member_saved,
         events_pb2.MemberRemoved: projection.member_removed,
@@ -68,6 +70,9 @@ def service(waits: Waits | None = None) -> Service:
         projection=PROJECTION,
         commands=_commands(waits),
         queries=_queries(waits),
+        reactions=(erasing.ERASER,),
+        on_timer=erasing.erase_again,
+        arm=erasing.arm,
         workers=(waits.watch,),
     )
 
@@ -77,7 +82,7 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
     deliveries, pb = commands_deliveries, service_pb2
     post, amend = loads_messages.for_post(waits), loads_messages.for_amend(waits)
     take, mark = loads_deliveries.for_take, loads_deliveries.for_mark
-    # Fresh are those that may find that nothing is to be done.
+    # Fresh are those that may find that nothing is to be done, or nothing to be answered.
     return (
         Command(pb.CreateRoomRequest, loads_rooms.for_create_room, rooms.create_room, rooms.answer_create),
         Command(pb.ChangeRoomRequest, loads_rooms.for_change_room, rooms.change_room, rooms.answer_change, fresh=True),
@@ -89,7 +94,9 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
         Command(
             pb.RemoveMemberRequest, loads_rooms.for_remove_member, people.remove_member, people.answer_remove_member
         ),
-        Command(pb.PostMessageRequest, post, messages.post_message, messages.answer_post),
+        Command(
+            pb.PostMessageRequest, post, messages.post_message, messages.answer_post, fresh=messages.is_plain_response
+        ),
         Command(pb.AmendMessageRequest, amend, messages.amend_message, messages.answer_amend, fresh=True),
         Command(pb.TakeDeliveryRequest, take, deliveries.take_delivery, deliveries.answer_take, fresh=True),
         Command(pb.MarkDeliveryRequest, mark, deliveries.mark_delivery, deliveries.answer_mark),

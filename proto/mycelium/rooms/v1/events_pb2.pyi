@@ -66,18 +66,18 @@ Global___RoomCreated: _TypeAlias = RoomCreated  # noqa: Y015
 
 @_typing.final
 class RoomDeleted(_message.Message):
-    """RoomDeleted frees the name and is the room's tombstone: every projection drops the room and ignores later facts of it."""
+    """RoomDeleted frees the name and is the room's tombstone: every projection drops the room and ignores later facts of it.
+    It is kept for ever, so it holds nothing that was said in the room, not even its name; its subject knows the name's
+    digest.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ROOM_ID_FIELD_NUMBER: _builtins.int
-    NAME_FIELD_NUMBER: _builtins.int
     DELETED_BY_FIELD_NUMBER: _builtins.int
     DELETED_AT_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
-    name: _builtins.str
-    """The name that is free again."""
     deleted_by: _builtins.str
     """Handle of who deleted it; empty when the caller gave none."""
     @_builtins.property
@@ -88,13 +88,12 @@ class RoomDeleted(_message.Message):
         self,
         *,
         room_id: _builtins.str = ...,
-        name: _builtins.str = ...,
         deleted_by: _builtins.str = ...,
         deleted_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deleted_at", b"deleted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_at", b"deleted_at", "deleted_by", b"deleted_by", "name", b"name", "room_id", b"room_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_at", b"deleted_at", "deleted_by", b"deleted_by", "room_id", b"room_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
