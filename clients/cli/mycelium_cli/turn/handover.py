@@ -8,8 +8,9 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from mycelium_cli.errors import TERMINATED
@@ -20,6 +21,8 @@ from mycelium_cli.wording import Document
 TRIES = 3
 _PAUSES_S = (1.0, 4.0)
 _END_WITHIN_S = 5.0
+# What the command started ends a little after it; nobody tells when.
+_LOOKS_AT_THE_REST, _LOOK_EVERY_S = 100, 0.01
 # Linux refuses to start a program with one variable of 128 KiB; the whole text is on stdin.
 _LONGEST_PROMPT_BYTES = 100_000
 
@@ -95,14 +98,17 @@ def _signals_after() -> Iterator[None]:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """End the command and all it started; a second signal ends the patience."""
-    try:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(_END_WITHIN_S)
-    except ProcessLookupError:
-        return
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+    with suppress(ProcessLookupError):  # it says that nobody is left
+        try:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(_END_WITHIN_S)
+            for _ in range(_LOOKS_AT_THE_REST):
+                os.killpg(process.pid, 0)
+                time.sleep(_LOOK_EVERY_S)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            pass
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()
 
 
 def hand_over(command: str, turn: Document, mailbox: Mailbox, *, pause: Callable[[float], None]) -> bool:
