@@ -77,7 +77,7 @@ SLUGS: dict[str, Slug] = {
     "host.refused": Slug(
         403,
         "The hub does not answer to this name",
-        "Call it by its own address, or add the name to the setting `gateway.allowed_hosts`.",
+        "Call it by its own address, or add the name to the setting `runtime.allowed_hosts`.",
     ),
     "origin.refused": Slug(
         403, "Pages of another origin may not call the hub", "Open the page from the hub itself; CORS is closed."

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,7 +24,6 @@ class HttpServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._stop = asyncio.Event()
-        self.on_started: Callable[[], object] = lambda: None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -33,7 +32,6 @@ class HttpServer(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Tick once a second for the Date header, and notice at once when told to stop."""
-        self.on_started()
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), TICK_S)

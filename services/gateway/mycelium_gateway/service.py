@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
-import socket
-from dataclasses import dataclass
 
 from mycelium_gateway import app, server
 from mycelium_gateway.gateway import Gateway
@@ -15,64 +12,23 @@ from mycelium_gateway.origin import Names
 from mycelium_gateway.presence import Presence
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.waits import Waits
-from mycelium_kernel import run
-from mycelium_kernel.connections import NatsSettings
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Service
 
 NAME = "gateway"
 VERSION = "0.1.0"
-READY_S = 30.0
 
 
-def service(settings: GatewaySettings, ready: asyncio.Event | None = None) -> Service:
-    """The gateway as the kernel runs it. `ready` is set when HTTP is answered."""
+def service(settings: GatewaySettings) -> Service:
+    """The gateway as the kernel runs it."""
 
     async def http(runtime: Runtime) -> None:
-        await serve(runtime, settings, ready or asyncio.Event())
+        await serve(runtime, settings)
 
     return Service(name=NAME, version=VERSION, workers=(http,))
 
 
-@dataclass(frozen=True)
-class Running:
-    """A gateway that answers."""
-
-    runtime: Runtime
-    listener: socket.socket
-
-    async def stop(self) -> None:
-        """End waits and streams, then everything else, then give up the address."""
-        try:
-            await self.runtime.stop()
-        finally:
-            self.listener.close()
-
-
-async def start(settings: GatewaySettings, nats: NatsSettings) -> Running:
-    """Start the gateway; HTTP is answered when this returns.
-
-    Raises `OSError` when its address can't be bound, `TimeoutError` when it does not come up.
-    """
-    ready = asyncio.Event()
-    listener = server.bind(settings)
-    try:
-        bound = dataclasses.replace(settings, listener=listener)
-        runtime = await run.start(service(bound, ready), nats, None)
-    except BaseException:
-        listener.close()
-        raise
-    running = Running(runtime, listener)
-    try:
-        async with asyncio.timeout(READY_S):
-            await ready.wait()
-    except BaseException:
-        await running.stop()
-        raise
-    return running
-
-
-async def serve(runtime: Runtime, settings: GatewaySettings, ready: asyncio.Event) -> None:
+async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     """Answer HTTP until cancelled; then end waits and streams at once and give other requests a moment."""
     presence = Presence(runtime.connection, runtime.new_id())
     live = Live(runtime.connection, settings.stream_ping_s)
@@ -86,7 +42,6 @@ async def serve(runtime: Runtime, settings: GatewaySettings, ready: asyncio.Even
             stack.push_async_callback(part.stop)
             await part.start()
         http = server.configure(app.create(names, VERSION, gateway), settings)
-        http.on_started = ready.set
         serving = asyncio.create_task(http.serve(sockets=[listener]), name="http")
         try:
             await asyncio.shield(serving)

@@ -5,23 +5,6 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from mycelium_kernel.settings import Setting
-
-SETTINGS = (
-    Setting(
-        "gateway.allowed_hosts",
-        "str",
-        "",
-        "Names under which the hub may be called beside its own address, separated by commas; `*.example.com` is every"
-        " name below it. A request under another name is refused, so that no page can point its own name at the hub.",
-    ),
-)
-
-
-def read_hosts(text: str) -> tuple[str, ...]:
-    """The names that the setting `gateway.allowed_hosts` lists."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
 
 @dataclass(frozen=True)
 class GatewaySettings:
@@ -43,4 +26,4 @@ class GatewaySettings:
     # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.
     stream_buffer_bytes: int = 4 * 1024 * 1024
     # Seconds that requests under way get to end when the hub stops. Waits and streams end at once.
-    stop_s: float = 5.0
+    stop_s: float = 3.0

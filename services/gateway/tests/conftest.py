@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from mycelium_gateway import service
+from mycelium_gateway import server
+from mycelium_gateway.service import service
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import run, testing
 from mycelium_rooms.service import service as rooms_service
@@ -33,20 +35,24 @@ async def door(nats_server: testing.NatsServer) -> AsyncIterator[Door]:
 @contextlib.asynccontextmanager
 async def opened(nats_server: testing.NatsServer, settings: GatewaySettings) -> AsyncIterator[Door]:
     """A gateway for the time of the block."""
-    running = await service.start(settings, nats_server.settings("gateway"))
+    listener = server.bind(settings)
+    listener.listen()  # calls wait in it until they are answered
+    bound = dataclasses.replace(settings, listener=listener)
+    runtime = await run.start(service(bound), nats_server.settings("gateway"), None)
     stopped: list[asyncio.Task[None]] = []
 
     async def stop() -> None:
         if not stopped:
-            stopped.append(asyncio.create_task(running.stop()))
+            stopped.append(asyncio.create_task(runtime.stop()))
         await stopped[0]
 
-    port = running.listener.getsockname()[1]
+    port = listener.getsockname()[1]
     try:
         async with client(port) as http:
             yield Door(port, http, stop)
     finally:
         await stop()
+        listener.close()
 
 
 @pytest.fixture
