@@ -62,8 +62,10 @@ def _stream(watchers: set[asyncio.Queue[bytes]]) -> Any:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b": connected\n\n", "more_body": True})
         try:
-            while True:
+            while True:  # until the server is ended
                 await send({"type": "http.response.body", "body": await queue.get(), "more_body": True})
+        except asyncio.CancelledError:
+            return
         finally:
             watchers.discard(queue)
 
@@ -71,4 +73,4 @@ def _stream(watchers: set[asyncio.Queue[bytes]]) -> Any:
 
 
 if __name__ == "__main__":
-    uvicorn.run(build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="error")
+    uvicorn.run(build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", timeout_graceful_shutdown=1)
