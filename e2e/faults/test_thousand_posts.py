@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from e2e.web import Reply
 
 POSTS, POSTERS, MENTION_EVERY = 1000, 5, 10
 WITHIN_S = 90.0
+HUB_AWAY = 5
 
 
 class Storm:
@@ -42,6 +43,8 @@ class Storm:
         self.agents: list[Background] = []
         self.over = threading.Event()
         self.tries = 0
+        self.told: list[str] = []
+        self.posting: list[Future[None]] = []
         self.counting = threading.Lock()
         self.end_s = time.monotonic() + WITHIN_S
 
@@ -70,7 +73,7 @@ class Storm:
         with self.counting:
             self.tries += 1
         try:
-            return self.room.try_post(text, sender=f"poster-{poster}", key=text)
+            return self.room.try_post(text, sender=f"poster-{poster}", key=f"{self.room.name} {text}")
         except (OSError, HTTPException):
             return None
 
@@ -97,6 +100,13 @@ class Storm:
         session = f"session-{len(self.agents)}"
         words = ["await", "--loop", "--json", "--room", self.room.name]
         self.agents.append(self.room.machine.start(*words, handle="sec", session=session))
+
+    def has_all(self, mentions: int) -> bool:
+        """Whether the agent was given so many. One started while the hub was away has ended: it is started again."""
+        if not self.agents[-1].alive:
+            assert self.agents[-1].ended().status == HUB_AWAY
+            self.start_agent()
+        return len(set(self.given())) >= mentions
 
     def given(self) -> list[str]:
         """What the agent was given, all its sessions one after the other."""
@@ -131,8 +141,16 @@ class Storm:
         self.random.shuffle(kills)
         moments = sorted(self.random.sample(range(20, POSTS - 20), len(kills)))
         for moment, kill in zip(moments, kills, strict=True):
-            until(lambda moment=moment: self.count >= moment, f"{moment} posts", WITHIN_S)  # type: ignore[misc]
+            until(lambda moment=moment: self.has_come(moment), f"{moment} posts", WITHIN_S)  # type: ignore[misc]
+            self.told.append(f"{self.count}: {kill.__name__}")
             kill()
+
+    def has_come(self, moment: int) -> bool:
+        """Whether so many posts were acknowledged; a poster that has failed fails here."""
+        for posting in self.posting:
+            if posting.done():
+                posting.result()
+        return self.count >= moment
 
     def blow(self) -> None:
         """All of it, until every post was acknowledged, read and given."""
@@ -140,13 +158,13 @@ class Storm:
         with ThreadPoolExecutor(POSTERS + 1) as pool:
             reading = pool.submit(self.read_live)
             try:
-                until(lambda: self.read, "the reader is connected")
-                posting = [pool.submit(self.post_all, poster) for poster in range(POSTERS)]
+                until(lambda: bool(self.read), "the reader is connected")
+                self.posting = [pool.submit(self.post_all, poster) for poster in range(POSTERS)]
                 self.kill_everybody()
-                for done in posting:
-                    done.result(WITHIN_S)
+                for posting in self.posting:
+                    posting.result(WITHIN_S)
                 mentions = POSTS // MENTION_EVERY
-                until(lambda: len(set(self.given())) >= mentions, "every mention is given", 20)
+                until(lambda: self.has_all(mentions), "every mention is given", 20)
                 with contextlib.suppress(AssertionError):  # what is missing is told by the comparison with the history
                     until(lambda: len(self.messages_read()) >= POSTS or reading.done(), "every message is read", 10)
             finally:
@@ -187,7 +205,10 @@ def storm(hub: Hub, room: Room, seed: int) -> None:
     """Let it blow, then count."""
     room.join("sec")
     blown = Storm(hub, room, seed)
-    blown.blow()
+    try:
+        blown.blow()
+    except AssertionError as error:
+        raise AssertionError(f"storm {seed}, {blown.count} posts, {blown.told}: {error}") from error
     assert blown.read.count("connected") > 2, "the reader was never cut: nothing was tried"
     assert blown.tries > POSTS, "no post was ever cut: nothing was tried"
     history = history_of(room)
