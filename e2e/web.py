@@ -118,11 +118,19 @@ class Stream:
     def __init__(self, api: Api, target: str, last_id: str, within_s: float) -> None:
         self._line = HTTPConnection(api.host, api.port, timeout=within_s)
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+        try:
+            self._answer = self._begin(target, headers)
+        except BaseException:
+            self._line.close()
+            raise
+
+    def _begin(self, target: str, headers: dict[str, str]) -> HTTPResponse:
         self._line.request("GET", target, headers=headers)
-        self._answer: HTTPResponse = self._line.getresponse()
-        assert self._answer.status == 200, self._answer.read()
-        assert (self._answer.getheader("Content-Type") or "").startswith("text/event-stream")
-        assert self._answer.readline() == b": connected\n"
+        answer = self._line.getresponse()
+        assert answer.status == 200, answer.read()
+        assert (answer.getheader("Content-Type") or "").startswith("text/event-stream")
+        assert answer.readline() == b": connected\n"
+        return answer
 
     def __enter__(self) -> Self:
         return self
