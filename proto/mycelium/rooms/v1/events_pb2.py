@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mycelium.rooms.v1 import views_pb2 as mycelium_dot_rooms_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/rooms/v1/events.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmycelium/rooms/v1/views.proto\"\x90\x01\n\x0bRoomCreated\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"n\n\x0bRoomDeleted\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\ndeleted_by\x18\x03 \x01(\t\x12.\n\ndeleted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampJ\x04\x08\x02\x10\x03R\x04name\"\xd4\x01\n\x0bRoomChanged\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07private\x18\x03 \x01(\x08\x12\x12\n\nchanged_by\x18\x04 \x01(\t\x12.\n\nchanged_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\x12\n\ncreated_by\x18\x07 \x01(\t\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa8\x01\n\tUserSaved\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04team\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x63reated\x18\x06 \x01(\x08\"k\n\x0bMemberSaved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12)\n\x06member\x18\x02 \x01(\x0b\x32\x19.mycelium.rooms.v1.Member\x12\x0e\n\x06joined\x18\x03 \x01(\x08\x12\x10\n\x08saved_by\x18\x04 \x01(\t\"t\n\rMemberRemoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x12\n\nremoved_by\x18\x03 \x01(\t\x12.\n\nremoved_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd1\x02\n\rMessagePosted\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x15\n\rsender_handle\x18\x03 \x01(\t\x12\x13\n\x0bsender_name\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\t\x12\x14\n\x0cmessage_type\x18\x07 \x01(\t\x12\x0e\n\x06thread\x18\x08 \x01(\t\x12\x10\n\x08reply_to\x18\t \x01(\t\x12\x15\n\rmetadata_json\x18\n \x01(\t\x12,\n\x08mentions\x18\x0b \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x12\n\ndeliver_to\x18\x0c \x03(\t\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x0e \x01(\t\"\xc6\x01\n\x0eMessageAmended\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12,\n\x08mentions\x18\x04 \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x12\n\ndeliver_to\x18\x05 \x03(\t\x12.\n\namended_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x07 \x01(\t\"\xad\x01\n\x0f\x44\x65liveryOffered\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x03(\t\x12\x12\n\nmessage_id\x18\x05 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12.\n\noffered_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb5\x01\n\x0e\x44\x65liveryMarked\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x12\n\nmessage_id\x18\x03 \x01(\t\x12\x0f\n\x07session\x18\x04 \x01(\t\x12/\n\x05state\x18\x05 \x01(\x0e\x32 .mycelium.rooms.v1.DeliveryState\x12-\n\tmarked_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"2\n\tRoomState\x12%\n\x04room\x18\x01 \x01(\x0b\x32\x17.mycelium.rooms.v1.Room\"\x1c\n\tNameState\x12\x0f\n\x07room_id\x18\x01 \x01(\t\"2\n\tUserState\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x17.mycelium.rooms.v1.User\"F\n\x0bMemberState\x12)\n\x06member\x18\x01 \x01(\x0b\x32\x19.mycelium.rooms.v1.Member\x12\x0c\n\x04left\x18\x02 \x01(\x08\"\x1b\n\nQueueState\x12\r\n\x05\x66\x61\x63ts\x18\x01 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/rooms/v1/events.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmycelium/rooms/v1/views.proto\"\xe9\x01\n\x0bRoomCreated\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\timporting\x18\x07 \x01(\x08\x12\x13\n\x0bimported_by\x18\x08 \x01(\t\x12/\n\x0bimported_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"n\n\x0bRoomDeleted\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\ndeleted_by\x18\x03 \x01(\t\x12.\n\ndeleted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampJ\x04\x08\x02\x10\x03R\x04name\"\xd4\x01\n\x0bRoomChanged\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07private\x18\x03 \x01(\x08\x12\x12\n\nchanged_by\x18\x04 \x01(\t\x12.\n\nchanged_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\x12\n\ncreated_by\x18\x07 \x01(\t\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa8\x01\n\tUserSaved\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04team\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x63reated\x18\x06 \x01(\x08\"k\n\x0bMemberSaved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12)\n\x06member\x18\x02 \x01(\x0b\x32\x19.mycelium.rooms.v1.Member\x12\x0e\n\x06joined\x18\x03 \x01(\x08\x12\x10\n\x08saved_by\x18\x04 \x01(\t\"t\n\rMemberRemoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x12\n\nremoved_by\x18\x03 \x01(\t\x12.\n\nremoved_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9f\x03\n\rMessagePosted\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x15\n\rsender_handle\x18\x03 \x01(\t\x12\x13\n\x0bsender_name\x18\x04 \x01(\t\x12\x0f\n\x07session\x18\x05 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\t\x12\x14\n\x0cmessage_type\x18\x07 \x01(\t\x12\x0e\n\x06thread\x18\x08 \x01(\t\x12\x10\n\x08reply_to\x18\t \x01(\t\x12\x15\n\rmetadata_json\x18\n \x01(\t\x12,\n\x08mentions\x18\x0b \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x12\n\ndeliver_to\x18\x0c \x03(\t\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x0e \x01(\t\x12\x0c\n\x04kind\x18\x0f \x01(\t\x12\x0e\n\x06status\x18\x10 \x01(\t\x12.\n\nexpires_at\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x81\x01\n\x0e\x45ventStatusSet\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x0e\n\x06set_by\x18\x04 \x01(\t\x12*\n\x06set_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"h\n\tFolderSet\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0e\n\x06\x66older\x18\x03 \x01(\t\x12*\n\x06set_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"n\n\rFactsImported\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04last\x18\x02 \x01(\x04\x12\r\n\x05\x66\x61\x63ts\x18\x03 \x01(\x04\x12/\n\x0bimported_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"_\n\x0cRoomImported\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05\x66\x61\x63ts\x18\x02 \x01(\x04\x12/\n\x0bimported_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc6\x01\n\x0eMessageAmended\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12,\n\x08mentions\x18\x04 \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x12\n\ndeliver_to\x18\x05 \x03(\t\x12.\n\namended_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x07 \x01(\t\"\xad\x01\n\x0f\x44\x65liveryOffered\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x03(\t\x12\x12\n\nmessage_id\x18\x05 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12.\n\noffered_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb5\x01\n\x0e\x44\x65liveryMarked\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x12\n\nmessage_id\x18\x03 \x01(\t\x12\x0f\n\x07session\x18\x04 \x01(\t\x12/\n\x05state\x18\x05 \x01(\x0e\x32 .mycelium.rooms.v1.DeliveryState\x12-\n\tmarked_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"2\n\tRoomState\x12%\n\x04room\x18\x01 \x01(\x0b\x32\x17.mycelium.rooms.v1.Room\"\x1c\n\tNameState\x12\x0f\n\x07room_id\x18\x01 \x01(\t\"2\n\tUserState\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x17.mycelium.rooms.v1.User\"F\n\x0bMemberState\x12)\n\x06member\x18\x01 \x01(\x0b\x32\x19.mycelium.rooms.v1.Member\x12\x0c\n\x04left\x18\x02 \x01(\x08\"\x1b\n\nQueueState\x12\r\n\x05\x66\x61\x63ts\x18\x01 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,33 +34,41 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.rooms.v1.events_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ROOMCREATED']._serialized_start=118
-  _globals['_ROOMCREATED']._serialized_end=262
-  _globals['_ROOMDELETED']._serialized_start=264
-  _globals['_ROOMDELETED']._serialized_end=374
-  _globals['_ROOMCHANGED']._serialized_start=377
-  _globals['_ROOMCHANGED']._serialized_end=589
-  _globals['_USERSAVED']._serialized_start=592
-  _globals['_USERSAVED']._serialized_end=760
-  _globals['_MEMBERSAVED']._serialized_start=762
-  _globals['_MEMBERSAVED']._serialized_end=869
-  _globals['_MEMBERREMOVED']._serialized_start=871
-  _globals['_MEMBERREMOVED']._serialized_end=987
-  _globals['_MESSAGEPOSTED']._serialized_start=990
-  _globals['_MESSAGEPOSTED']._serialized_end=1327
-  _globals['_MESSAGEAMENDED']._serialized_start=1330
-  _globals['_MESSAGEAMENDED']._serialized_end=1528
-  _globals['_DELIVERYOFFERED']._serialized_start=1531
-  _globals['_DELIVERYOFFERED']._serialized_end=1704
-  _globals['_DELIVERYMARKED']._serialized_start=1707
-  _globals['_DELIVERYMARKED']._serialized_end=1888
-  _globals['_ROOMSTATE']._serialized_start=1890
-  _globals['_ROOMSTATE']._serialized_end=1940
-  _globals['_NAMESTATE']._serialized_start=1942
-  _globals['_NAMESTATE']._serialized_end=1970
-  _globals['_USERSTATE']._serialized_start=1972
-  _globals['_USERSTATE']._serialized_end=2022
-  _globals['_MEMBERSTATE']._serialized_start=2024
-  _globals['_MEMBERSTATE']._serialized_end=2094
-  _globals['_QUEUESTATE']._serialized_start=2096
-  _globals['_QUEUESTATE']._serialized_end=2123
+  _globals['_ROOMCREATED']._serialized_end=351
+  _globals['_ROOMDELETED']._serialized_start=353
+  _globals['_ROOMDELETED']._serialized_end=463
+  _globals['_ROOMCHANGED']._serialized_start=466
+  _globals['_ROOMCHANGED']._serialized_end=678
+  _globals['_USERSAVED']._serialized_start=681
+  _globals['_USERSAVED']._serialized_end=849
+  _globals['_MEMBERSAVED']._serialized_start=851
+  _globals['_MEMBERSAVED']._serialized_end=958
+  _globals['_MEMBERREMOVED']._serialized_start=960
+  _globals['_MEMBERREMOVED']._serialized_end=1076
+  _globals['_MESSAGEPOSTED']._serialized_start=1079
+  _globals['_MESSAGEPOSTED']._serialized_end=1494
+  _globals['_EVENTSTATUSSET']._serialized_start=1497
+  _globals['_EVENTSTATUSSET']._serialized_end=1626
+  _globals['_FOLDERSET']._serialized_start=1628
+  _globals['_FOLDERSET']._serialized_end=1732
+  _globals['_FACTSIMPORTED']._serialized_start=1734
+  _globals['_FACTSIMPORTED']._serialized_end=1844
+  _globals['_ROOMIMPORTED']._serialized_start=1846
+  _globals['_ROOMIMPORTED']._serialized_end=1941
+  _globals['_MESSAGEAMENDED']._serialized_start=1944
+  _globals['_MESSAGEAMENDED']._serialized_end=2142
+  _globals['_DELIVERYOFFERED']._serialized_start=2145
+  _globals['_DELIVERYOFFERED']._serialized_end=2318
+  _globals['_DELIVERYMARKED']._serialized_start=2321
+  _globals['_DELIVERYMARKED']._serialized_end=2502
+  _globals['_ROOMSTATE']._serialized_start=2504
+  _globals['_ROOMSTATE']._serialized_end=2554
+  _globals['_NAMESTATE']._serialized_start=2556
+  _globals['_NAMESTATE']._serialized_end=2584
+  _globals['_USERSTATE']._serialized_start=2586
+  _globals['_USERSTATE']._serialized_end=2636
+  _globals['_MEMBERSTATE']._serialized_start=2638
+  _globals['_MEMBERSTATE']._serialized_end=2708
+  _globals['_QUEUESTATE']._serialized_start=2710
+  _globals['_QUEUESTATE']._serialized_end=2737
 # @@protoc_insertion_point(module_scope)

@@ -32,6 +32,9 @@ class RoomCreated(_message.Message):
     PRIVATE_FIELD_NUMBER: _builtins.int
     CREATED_BY_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    IMPORTING_FIELD_NUMBER: _builtins.int
+    IMPORTED_BY_FIELD_NUMBER: _builtins.int
+    IMPORTED_AT_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     name: _builtins.str
@@ -42,9 +45,17 @@ class RoomCreated(_message.Message):
     """Whether it is listed for its members only."""
     created_by: _builtins.str
     """Handle of the creator; empty when the caller gave none."""
+    importing: _builtins.bool
+    """Whether it is being brought from another hub: hidden until RoomImported."""
+    imported_by: _builtins.str
+    """Handle of who brought it; empty when nobody did, or the caller gave none."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
+
+    @_builtins.property
+    def imported_at(self) -> _timestamp_pb2.Timestamp:
+        """When; absent when it was made here."""
 
     def __init__(
         self,
@@ -55,10 +66,13 @@ class RoomCreated(_message.Message):
         private: _builtins.bool = ...,
         created_by: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        importing: _builtins.bool = ...,
+        imported_by: _builtins.str = ...,
+        imported_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "imported_at", b"imported_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "name", b"name", "private", b"private", "room_id", b"room_id", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "imported_at", b"imported_at", "imported_by", b"imported_by", "importing", b"importing", "name", b"name", "private", b"private", "room_id", b"room_id", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -291,6 +305,9 @@ class MessagePosted(_message.Message):
     DELIVER_TO_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     ROOM_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     message_id: _builtins.str
@@ -313,6 +330,10 @@ class MessagePosted(_message.Message):
     """The sender's own facts, a JSON object; empty when none."""
     room: _builtins.str
     """Name of the room as known when it was posted."""
+    kind: _builtins.str
+    """Kind of an event; empty for a message."""
+    status: _builtins.str
+    """Status with which an event begins; empty when it has none."""
     @_builtins.property
     def mentions(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Mention]:
         """Whom it names and what became of that."""
@@ -324,6 +345,10 @@ class MessagePosted(_message.Message):
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When an event expires; absent when never."""
 
     def __init__(
         self,
@@ -342,14 +367,161 @@ class MessagePosted(_message.Message):
         deliver_to: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         room: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        status: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "expires_at", b"expires_at", "kind", b"kind", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "status", b"status", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MessagePosted: _TypeAlias = MessagePosted  # noqa: Y015
+
+@_typing.final
+class EventStatusSet(_message.Message):
+    """EventStatusSet gives an event another status, or says that it has expired. It stands on the event's own subject."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    SET_BY_FIELD_NUMBER: _builtins.int
+    SET_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    message_id: _builtins.str
+    """UUID of the event's message."""
+    status: _builtins.str
+    """`open`, `in_progress`, `resolved` or `expired`."""
+    set_by: _builtins.str
+    """Handle of who set it; empty when its time was over."""
+    @_builtins.property
+    def set_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        message_id: _builtins.str = ...,
+        status: _builtins.str = ...,
+        set_by: _builtins.str = ...,
+        set_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["set_at", b"set_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "room_id", b"room_id", "set_at", b"set_at", "set_by", b"set_by", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EventStatusSet: _TypeAlias = EventStatusSet  # noqa: Y015
+
+@_typing.final
+class FolderSet(_message.Message):
+    """FolderSet puts a room into a folder of one person's own list. Nobody else sees it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    HANDLE_FIELD_NUMBER: _builtins.int
+    FOLDER_FIELD_NUMBER: _builtins.int
+    SET_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    handle: _builtins.str
+    """Handle of the person."""
+    folder: _builtins.str
+    """Name of the folder; empty takes the room out."""
+    @_builtins.property
+    def set_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        handle: _builtins.str = ...,
+        folder: _builtins.str = ...,
+        set_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["set_at", b"set_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["folder", b"folder", "handle", b"handle", "room_id", b"room_id", "set_at", b"set_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FolderSet: _TypeAlias = FolderSet  # noqa: Y015
+
+@_typing.final
+class FactsImported(_message.Message):
+    """FactsImported ends a batch of facts that were brought from another hub; it is stored in one step with them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    IMPORTED_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    last: _builtins.int
+    """Sequence, on the other hub, of the last fact brought so far."""
+    facts: _builtins.int
+    """How many were brought so far."""
+    @_builtins.property
+    def imported_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        last: _builtins.int = ...,
+        facts: _builtins.int = ...,
+        imported_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["imported_at", b"imported_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "imported_at", b"imported_at", "last", b"last", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FactsImported: _TypeAlias = FactsImported  # noqa: Y015
+
+@_typing.final
+class RoomImported(_message.Message):
+    """RoomImported shows a room that was brought from another hub: it is complete."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    IMPORTED_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    facts: _builtins.int
+    """How many facts were brought."""
+    @_builtins.property
+    def imported_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        facts: _builtins.int = ...,
+        imported_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["imported_at", b"imported_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "imported_at", b"imported_at", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RoomImported: _TypeAlias = RoomImported  # noqa: Y015
 
 @_typing.final
 class MessageAmended(_message.Message):

@@ -8,6 +8,22 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from mycelium.rooms.v1 import views_pb2 as _views_pb2
+from mycelium.rooms.v1.people_pb2 import DescribeHandleRequest as DescribeHandleRequest
+from mycelium.rooms.v1.people_pb2 import DescribeHandleResponse as DescribeHandleResponse
+from mycelium.rooms.v1.people_pb2 import GetMemberRequest as GetMemberRequest
+from mycelium.rooms.v1.people_pb2 import GetMemberResponse as GetMemberResponse
+from mycelium.rooms.v1.people_pb2 import GetUserRequest as GetUserRequest
+from mycelium.rooms.v1.people_pb2 import GetUserResponse as GetUserResponse
+from mycelium.rooms.v1.people_pb2 import ListMembersRequest as ListMembersRequest
+from mycelium.rooms.v1.people_pb2 import ListMembersResponse as ListMembersResponse
+from mycelium.rooms.v1.people_pb2 import ListUsersRequest as ListUsersRequest
+from mycelium.rooms.v1.people_pb2 import ListUsersResponse as ListUsersResponse
+from mycelium.rooms.v1.people_pb2 import RemoveMemberRequest as RemoveMemberRequest
+from mycelium.rooms.v1.people_pb2 import RemoveMemberResponse as RemoveMemberResponse
+from mycelium.rooms.v1.people_pb2 import SaveMemberRequest as SaveMemberRequest
+from mycelium.rooms.v1.people_pb2 import SaveMemberResponse as SaveMemberResponse
+from mycelium.rooms.v1.people_pb2 import SaveUserRequest as SaveUserRequest
+from mycelium.rooms.v1.people_pb2 import SaveUserResponse as SaveUserResponse
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -285,502 +301,6 @@ class ListRoomsResponse(_message.Message):
 Global___ListRoomsResponse: _TypeAlias = ListRoomsResponse  # noqa: Y015
 
 @_typing.final
-class SaveUserRequest(_message.Message):
-    """SaveUserRequest makes or changes a record; what is absent stays."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HANDLE_FIELD_NUMBER: _builtins.int
-    NAME_FIELD_NUMBER: _builtins.int
-    TEAM_FIELD_NUMBER: _builtins.int
-    CREATE_ONLY_FIELD_NUMBER: _builtins.int
-    handle: _builtins.str
-    """The handle."""
-    name: _builtins.str
-    """Name to show."""
-    team: _builtins.str
-    """Team."""
-    create_only: _builtins.bool
-    """Whether an existing record is refused."""
-    def __init__(
-        self,
-        *,
-        handle: _builtins.str = ...,
-        name: _builtins.str | None = ...,
-        team: _builtins.str | None = ...,
-        create_only: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "_team", b"_team", "name", b"name", "team", b"team"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "_team", b"_team", "create_only", b"create_only", "handle", b"handle", "name", b"name", "team", b"team"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
-    _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
-    _WhichOneofReturnType__team: _TypeAlias = _typing.Literal["team"]  # noqa: Y015
-    _WhichOneofArgType__team: _TypeAlias = _typing.Literal["_team", b"_team"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
-
-Global___SaveUserRequest: _TypeAlias = SaveUserRequest  # noqa: Y015
-
-@_typing.final
-class SaveUserResponse(_message.Message):
-    """SaveUserResponse answers with the record."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    USER_FIELD_NUMBER: _builtins.int
-    CREATED_FIELD_NUMBER: _builtins.int
-    created: _builtins.bool
-    """Whether this call made it."""
-    @_builtins.property
-    def user(self) -> _views_pb2.User:
-        """The record."""
-
-    def __init__(
-        self,
-        *,
-        user: _views_pb2.User | None = ...,
-        created: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "user", b"user"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___SaveUserResponse: _TypeAlias = SaveUserResponse  # noqa: Y015
-
-@_typing.final
-class GetUserRequest(_message.Message):
-    """GetUserRequest names a user."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HANDLE_FIELD_NUMBER: _builtins.int
-    handle: _builtins.str
-    """The handle."""
-    def __init__(
-        self,
-        *,
-        handle: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetUserRequest: _TypeAlias = GetUserRequest  # noqa: Y015
-
-@_typing.final
-class GetUserResponse(_message.Message):
-    """GetUserResponse shows it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    USER_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def user(self) -> _views_pb2.User:
-        """The record, with the agents that the user owns."""
-
-    def __init__(
-        self,
-        *,
-        user: _views_pb2.User | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetUserResponse: _TypeAlias = GetUserResponse  # noqa: Y015
-
-@_typing.final
-class ListUsersRequest(_message.Message):
-    """ListUsersRequest asks for a page of users."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CURSOR_FIELD_NUMBER: _builtins.int
-    cursor: _builtins.str
-    """Cursor of the page before; empty for the first."""
-    def __init__(
-        self,
-        *,
-        cursor: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cursor", b"cursor"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListUsersRequest: _TypeAlias = ListUsersRequest  # noqa: Y015
-
-@_typing.final
-class ListUsersResponse(_message.Message):
-    """ListUsersResponse is a page of users by handle."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    USERS_FIELD_NUMBER: _builtins.int
-    NEXT_FIELD_NUMBER: _builtins.int
-    next: _builtins.str
-    """Cursor of the next page; empty at the end."""
-    @_builtins.property
-    def users(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.User]:
-        """The users."""
-
-    def __init__(
-        self,
-        *,
-        users: _abc.Iterable[_views_pb2.User] | None = ...,
-        next: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next", b"next", "users", b"users"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
-
-@_typing.final
-class DescribeHandleRequest(_message.Message):
-    """DescribeHandleRequest asks about a handle."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HANDLE_FIELD_NUMBER: _builtins.int
-    handle: _builtins.str
-    """The handle."""
-    def __init__(
-        self,
-        *,
-        handle: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___DescribeHandleRequest: _TypeAlias = DescribeHandleRequest  # noqa: Y015
-
-@_typing.final
-class DescribeHandleResponse(_message.Message):
-    """DescribeHandleResponse says what is known of it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KIND_FIELD_NUMBER: _builtins.int
-    NAME_FIELD_NUMBER: _builtins.int
-    kind: _views_pb2.MemberKind.ValueType
-    """`USER`, `AGENT`, `ENGINE`, or unspecified when nobody has it."""
-    name: _builtins.str
-    """Name to show; empty when none."""
-    def __init__(
-        self,
-        *,
-        kind: _views_pb2.MemberKind.ValueType = ...,
-        name: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___DescribeHandleResponse: _TypeAlias = DescribeHandleResponse  # noqa: Y015
-
-@_typing.final
-class SaveMemberRequest(_message.Message):
-    """SaveMemberRequest adds or changes; what is absent stays."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ROOM_FIELD_NUMBER: _builtins.int
-    HANDLE_FIELD_NUMBER: _builtins.int
-    KIND_FIELD_NUMBER: _builtins.int
-    DESCRIPTION_FIELD_NUMBER: _builtins.int
-    CWD_FIELD_NUMBER: _builtins.int
-    ADAPTER_FIELD_NUMBER: _builtins.int
-    OWNER_FIELD_NUMBER: _builtins.int
-    TEAM_FIELD_NUMBER: _builtins.int
-    ALLOW_FROM_FIELD_NUMBER: _builtins.int
-    SET_ALLOW_FROM_FIELD_NUMBER: _builtins.int
-    NOTES_FIELD_NUMBER: _builtins.int
-    CHANGE_ONLY_FIELD_NUMBER: _builtins.int
-    room: _builtins.str
-    """Id or name of the room."""
-    handle: _builtins.str
-    """The handle."""
-    kind: _views_pb2.MemberKind.ValueType
-    """What stands behind it; unspecified keeps what it was, or makes an agent."""
-    description: _builtins.str
-    """What it does."""
-    cwd: _builtins.str
-    """The folder in which its session works."""
-    adapter: _builtins.str
-    """How it connects."""
-    owner: _builtins.str
-    """Handle of the user it belongs to."""
-    team: _builtins.str
-    """Team it belongs to."""
-    set_allow_from: _builtins.bool
-    """Whether `allow_from` is given."""
-    notes: _builtins.str
-    """Notes for the agent."""
-    change_only: _builtins.bool
-    """Whether only a present member may be changed."""
-    @_builtins.property
-    def allow_from(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Who may act for it; replaces the list when `set_allow_from`."""
-
-    def __init__(
-        self,
-        *,
-        room: _builtins.str = ...,
-        handle: _builtins.str = ...,
-        kind: _views_pb2.MemberKind.ValueType = ...,
-        description: _builtins.str | None = ...,
-        cwd: _builtins.str | None = ...,
-        adapter: _builtins.str | None = ...,
-        owner: _builtins.str | None = ...,
-        team: _builtins.str | None = ...,
-        allow_from: _abc.Iterable[_builtins.str] | None = ...,
-        set_allow_from: _builtins.bool = ...,
-        notes: _builtins.str | None = ...,
-        change_only: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_adapter", b"_adapter", "_cwd", b"_cwd", "_description", b"_description", "_notes", b"_notes", "_owner", b"_owner", "_team", b"_team", "adapter", b"adapter", "cwd", b"cwd", "description", b"description", "notes", b"notes", "owner", b"owner", "team", b"team"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adapter", b"_adapter", "_cwd", b"_cwd", "_description", b"_description", "_notes", b"_notes", "_owner", b"_owner", "_team", b"_team", "adapter", b"adapter", "allow_from", b"allow_from", "change_only", b"change_only", "cwd", b"cwd", "description", b"description", "handle", b"handle", "kind", b"kind", "notes", b"notes", "owner", b"owner", "room", b"room", "set_allow_from", b"set_allow_from", "team", b"team"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__adapter: _TypeAlias = _typing.Literal["adapter"]  # noqa: Y015
-    _WhichOneofArgType__adapter: _TypeAlias = _typing.Literal["_adapter", b"_adapter"]  # noqa: Y015
-    _WhichOneofReturnType__cwd: _TypeAlias = _typing.Literal["cwd"]  # noqa: Y015
-    _WhichOneofArgType__cwd: _TypeAlias = _typing.Literal["_cwd", b"_cwd"]  # noqa: Y015
-    _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
-    _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
-    _WhichOneofReturnType__notes: _TypeAlias = _typing.Literal["notes"]  # noqa: Y015
-    _WhichOneofArgType__notes: _TypeAlias = _typing.Literal["_notes", b"_notes"]  # noqa: Y015
-    _WhichOneofReturnType__owner: _TypeAlias = _typing.Literal["owner"]  # noqa: Y015
-    _WhichOneofArgType__owner: _TypeAlias = _typing.Literal["_owner", b"_owner"]  # noqa: Y015
-    _WhichOneofReturnType__team: _TypeAlias = _typing.Literal["team"]  # noqa: Y015
-    _WhichOneofArgType__team: _TypeAlias = _typing.Literal["_team", b"_team"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__adapter) -> _WhichOneofReturnType__adapter | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__cwd) -> _WhichOneofReturnType__cwd | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__notes) -> _WhichOneofReturnType__notes | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__owner) -> _WhichOneofReturnType__owner | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
-
-Global___SaveMemberRequest: _TypeAlias = SaveMemberRequest  # noqa: Y015
-
-@_typing.final
-class SaveMemberResponse(_message.Message):
-    """SaveMemberResponse answers with the record."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    MEMBER_FIELD_NUMBER: _builtins.int
-    JOINED_FIELD_NUMBER: _builtins.int
-    joined: _builtins.bool
-    """Whether this call made it a member."""
-    @_builtins.property
-    def member(self) -> _views_pb2.Member:
-        """The record."""
-
-    def __init__(
-        self,
-        *,
-        member: _views_pb2.Member | None = ...,
-        joined: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["joined", b"joined", "member", b"member"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___SaveMemberResponse: _TypeAlias = SaveMemberResponse  # noqa: Y015
-
-@_typing.final
-class RemoveMemberRequest(_message.Message):
-    """RemoveMemberRequest names a member."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ROOM_FIELD_NUMBER: _builtins.int
-    HANDLE_FIELD_NUMBER: _builtins.int
-    room: _builtins.str
-    """Id or name of the room."""
-    handle: _builtins.str
-    """The handle."""
-    def __init__(
-        self,
-        *,
-        room: _builtins.str = ...,
-        handle: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle", "room", b"room"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RemoveMemberRequest: _TypeAlias = RemoveMemberRequest  # noqa: Y015
-
-@_typing.final
-class RemoveMemberResponse(_message.Message):
-    """RemoveMemberResponse says that the member has left."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HANDLE_FIELD_NUMBER: _builtins.int
-    handle: _builtins.str
-    """The handle."""
-    def __init__(
-        self,
-        *,
-        handle: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RemoveMemberResponse: _TypeAlias = RemoveMemberResponse  # noqa: Y015
-
-@_typing.final
-class GetMemberRequest(_message.Message):
-    """GetMemberRequest names a member."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ROOM_FIELD_NUMBER: _builtins.int
-    HANDLE_FIELD_NUMBER: _builtins.int
-    room: _builtins.str
-    """Id or name of the room."""
-    handle: _builtins.str
-    """The handle."""
-    def __init__(
-        self,
-        *,
-        room: _builtins.str = ...,
-        handle: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle", "room", b"room"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetMemberRequest: _TypeAlias = GetMemberRequest  # noqa: Y015
-
-@_typing.final
-class GetMemberResponse(_message.Message):
-    """GetMemberResponse shows it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    MEMBER_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def member(self) -> _views_pb2.Member:
-        """The record."""
-
-    def __init__(
-        self,
-        *,
-        member: _views_pb2.Member | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetMemberResponse: _TypeAlias = GetMemberResponse  # noqa: Y015
-
-@_typing.final
-class ListMembersRequest(_message.Message):
-    """ListMembersRequest asks for members; empty filters take all."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ROOM_FIELD_NUMBER: _builtins.int
-    KIND_FIELD_NUMBER: _builtins.int
-    OWNER_FIELD_NUMBER: _builtins.int
-    TEAM_FIELD_NUMBER: _builtins.int
-    CURSOR_FIELD_NUMBER: _builtins.int
-    room: _builtins.str
-    """Id or name of the room."""
-    kind: _views_pb2.MemberKind.ValueType
-    """Only this kind."""
-    owner: _builtins.str
-    """Only of this owner."""
-    team: _builtins.str
-    """Only of this team."""
-    cursor: _builtins.str
-    """Cursor of the page before; empty for the first."""
-    def __init__(
-        self,
-        *,
-        room: _builtins.str = ...,
-        kind: _views_pb2.MemberKind.ValueType = ...,
-        owner: _builtins.str = ...,
-        team: _builtins.str = ...,
-        cursor: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cursor", b"cursor", "kind", b"kind", "owner", b"owner", "room", b"room", "team", b"team"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListMembersRequest: _TypeAlias = ListMembersRequest  # noqa: Y015
-
-@_typing.final
-class ListMembersResponse(_message.Message):
-    """ListMembersResponse is a page of members by handle, of at most 512 KB."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    MEMBERS_FIELD_NUMBER: _builtins.int
-    NEXT_FIELD_NUMBER: _builtins.int
-    next: _builtins.str
-    """Cursor of the next page; empty at the end."""
-    @_builtins.property
-    def members(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Member]:
-        """The members."""
-
-    def __init__(
-        self,
-        *,
-        members: _abc.Iterable[_views_pb2.Member] | None = ...,
-        next: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members", "next", b"next"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListMembersResponse: _TypeAlias = ListMembersResponse  # noqa: Y015
-
-@_typing.final
 class PostMessageRequest(_message.Message):
     """PostMessageRequest stores a message."""
 
@@ -918,19 +438,23 @@ class GetMessageRequest(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     message: _builtins.str
     """The message, by full or short id."""
+    history: _builtins.bool
+    """Whether its earlier texts are wanted too."""
     def __init__(
         self,
         *,
         room: _builtins.str = ...,
         message: _builtins.str = ...,
+        history: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "room", b"room"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "message", b"message", "room", b"room"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -943,18 +467,24 @@ class GetMessageResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def message(self) -> _views_pb2.Message:
         """The message."""
+
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Revision]:
+        """Its texts, oldest first, the present one last; empty unless asked for."""
 
     def __init__(
         self,
         *,
         message: _views_pb2.Message | None = ...,
+        history: _abc.Iterable[_views_pb2.Revision] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -971,16 +501,34 @@ class ListMessagesRequest(_message.Message):
     BEFORE_FIELD_NUMBER: _builtins.int
     SINCE_FIELD_NUMBER: _builtins.int
     THREAD_FIELD_NUMBER: _builtins.int
+    SENDER_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    ZONE_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     limit: _builtins.int
     """How many at most, 1 to 500; zero means 50."""
     before: _builtins.str
-    """Only older than this: RFC 3339, a cursor `timestamp~sequence`, or an age (`90s 30m 2h 1d today`)."""
+    """Only older than this: RFC 3339, a cursor `timestamp~sequence`, an age (`90s 30m 2h 1d`), `today` or `yesterday`."""
     since: _builtins.str
     """Only from this on, in the same forms."""
     thread: _builtins.str
     """Only this thread, by full or short id; empty for the room's channel."""
+    sender: _builtins.str
+    """Only by this handle; empty for all."""
+    kind: _builtins.str
+    """Only events of this kind, in the channel and every thread unless one is named; empty for all messages."""
+    status: _builtins.str
+    """Only events whose status is this now, in the channel and every thread unless one is named."""
+    query: _builtins.str
+    """Only texts that have all these words, and these "phrases in quotes"."""
+    all: _builtins.bool
+    """Whether the channel and every thread are read."""
+    zone: _builtins.str
+    """Time zone of `today`, `yesterday` and times without an offset, such as `Europe/Paris`; empty means UTC."""
     def __init__(
         self,
         *,
@@ -989,10 +537,16 @@ class ListMessagesRequest(_message.Message):
         before: _builtins.str = ...,
         since: _builtins.str = ...,
         thread: _builtins.str = ...,
+        sender: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        status: _builtins.str = ...,
+        query: _builtins.str = ...,
+        all: _builtins.bool = ...,
+        zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "limit", b"limit", "room", b"room", "since", b"since", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "before", b"before", "kind", b"kind", "limit", b"limit", "query", b"query", "room", b"room", "sender", b"sender", "since", b"since", "status", b"status", "thread", b"thread", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1000,7 +554,9 @@ Global___ListMessagesRequest: _TypeAlias = ListMessagesRequest  # noqa: Y015
 
 @_typing.final
 class ListMessagesResponse(_message.Message):
-    """ListMessagesResponse is a page, newest first, of at most 512 KB."""
+    """ListMessagesResponse is a page, newest first, of at most 512 KB. A page may be short, or empty, and still name the next:
+    what is sought lies far back.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1054,7 +610,7 @@ Global___ListReceiptsRequest: _TypeAlias = ListReceiptsRequest  # noqa: Y015
 
 @_typing.final
 class ListReceiptsResponse(_message.Message):
-    """ListReceiptsResponse lists its deliveries by handle."""
+    """ListReceiptsResponse says what became of each mention, by handle."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -114,6 +114,8 @@ class _DeliveryStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Deliver
     """Acknowledged: the queue is done with it."""
     DELIVERY_STATE_PARKED: _DeliveryState.ValueType  # 5
     """Set aside after its handler failed again and again."""
+    DELIVERY_STATE_REDELIVERED: _DeliveryState.ValueType  # 6
+    """Given out more than once, not acknowledged yet; shown, never stored."""
 
 class DeliveryState(_DeliveryState, metaclass=_DeliveryStateEnumTypeWrapper):
     """DeliveryState says how far one delivery has come."""
@@ -130,7 +132,41 @@ DELIVERY_STATE_ACKNOWLEDGED: DeliveryState.ValueType  # 4
 """Acknowledged: the queue is done with it."""
 DELIVERY_STATE_PARKED: DeliveryState.ValueType  # 5
 """Set aside after its handler failed again and again."""
+DELIVERY_STATE_REDELIVERED: DeliveryState.ValueType  # 6
+"""Given out more than once, not acknowledged yet; shown, never stored."""
 Global___DeliveryState: _TypeAlias = DeliveryState  # noqa: Y015
+
+class _Presence:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PresenceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Presence.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PRESENCE_UNSPECIFIED: _Presence.ValueType  # 0
+    """Not said; never shown."""
+    PRESENCE_IDLE: _Presence.ValueType  # 1
+    """It waits for something to do."""
+    PRESENCE_WORKING: _Presence.ValueType  # 2
+    """It works: it says so, or has taken a delivery a short while ago and not answered."""
+    PRESENCE_BLOCKED: _Presence.ValueType  # 3
+    """It can't go on, and says so."""
+    PRESENCE_OFFLINE: _Presence.ValueType  # 4
+    """Nothing is heard of it."""
+
+class Presence(_Presence, metaclass=_PresenceEnumTypeWrapper):
+    """Presence says what a member is doing, as far as is known now."""
+
+PRESENCE_UNSPECIFIED: Presence.ValueType  # 0
+"""Not said; never shown."""
+PRESENCE_IDLE: Presence.ValueType  # 1
+"""It waits for something to do."""
+PRESENCE_WORKING: Presence.ValueType  # 2
+"""It works: it says so, or has taken a delivery a short while ago and not answered."""
+PRESENCE_BLOCKED: Presence.ValueType  # 3
+"""It can't go on, and says so."""
+PRESENCE_OFFLINE: Presence.ValueType  # 4
+"""Nothing is heard of it."""
+Global___Presence: _TypeAlias = Presence  # noqa: Y015
 
 @_typing.final
 class Room(_message.Message):
@@ -146,6 +182,7 @@ class Room(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
     LAST_MESSAGE_AT_FIELD_NUMBER: _builtins.int
+    FOLDER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """UUID of the room; never changes, never used again."""
     name: _builtins.str
@@ -158,6 +195,8 @@ class Room(_message.Message):
     """Handle of the creator; empty when the caller gave none."""
     members: _builtins.int
     """How many members it has."""
+    folder: _builtins.str
+    """The folder into which the asking handle has put it; empty when none."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
@@ -177,10 +216,11 @@ class Room(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         members: _builtins.int = ...,
         last_message_at: _timestamp_pb2.Timestamp | None = ...,
+        folder: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_message_at", b"last_message_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "id", b"id", "last_message_at", b"last_message_at", "members", b"members", "name", b"name", "private", b"private", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "folder", b"folder", "id", b"id", "last_message_at", b"last_message_at", "members", b"members", "name", b"name", "private", b"private", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -207,6 +247,9 @@ class Member(_message.Message):
     LAST_SEEN_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
     UNREAD_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
+    PRESENCE_NOTE_FIELD_NUMBER: _builtins.int
     handle: _builtins.str
     """The handle, lower case, without `@`."""
     kind: Global___MemberKind.ValueType
@@ -229,6 +272,12 @@ class Member(_message.Message):
     """Whether a wait of it is open now."""
     unread: _builtins.int
     """Deliveries that nobody has acknowledged yet."""
+    paused: _builtins.bool
+    """Whether its deliveries wait until it is resumed."""
+    presence: Global___Presence.ValueType
+    """What it is doing now."""
+    presence_note: _builtins.str
+    """What it says of that; empty when nothing."""
     @_builtins.property
     def allow_from(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Handles that may act for it."""
@@ -263,10 +312,13 @@ class Member(_message.Message):
         last_seen: _timestamp_pb2.Timestamp | None = ...,
         waiting: _builtins.bool = ...,
         unread: _builtins.int = ...,
+        paused: _builtins.bool = ...,
+        presence: Global___Presence.ValueType = ...,
+        presence_note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_seen", b"last_seen", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "allow_from", b"allow_from", "created_at", b"created_at", "cwd", b"cwd", "description", b"description", "handle", b"handle", "kind", b"kind", "last_seen", b"last_seen", "name", b"name", "notes", b"notes", "owner", b"owner", "team", b"team", "unread", b"unread", "updated_at", b"updated_at", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "allow_from", b"allow_from", "created_at", b"created_at", "cwd", b"cwd", "description", b"description", "handle", b"handle", "kind", b"kind", "last_seen", b"last_seen", "name", b"name", "notes", b"notes", "owner", b"owner", "paused", b"paused", "presence", b"presence", "presence_note", b"presence_note", "team", b"team", "unread", b"unread", "updated_at", b"updated_at", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -398,6 +450,8 @@ class Message(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     EDITED_AT_FIELD_NUMBER: _builtins.int
     MENTIONS_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """UUID of the message."""
     sequence: _builtins.int
@@ -420,6 +474,8 @@ class Message(_message.Message):
     """Id of the message it answers; empty when none."""
     metadata_json: _builtins.str
     """The sender's own facts, a JSON object."""
+    status: _builtins.str
+    """Of an event: `open`, `in_progress`, `resolved` or `expired` as of now; empty when it has none."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was posted."""
@@ -431,6 +487,10 @@ class Message(_message.Message):
     @_builtins.property
     def mentions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Mention]:
         """Whom it names."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When an event expires; absent when never."""
 
     def __init__(
         self,
@@ -449,18 +509,48 @@ class Message(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         edited_at: _timestamp_pb2.Timestamp | None = ...,
         mentions: _abc.Iterable[Global___Mention] | None = ...,
+        status: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "edited_at", b"edited_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "edited_at", b"edited_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "edited_at", b"edited_at", "id", b"id", "mentions", b"mentions", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "sequence", b"sequence", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "edited_at", b"edited_at", "expires_at", b"expires_at", "id", b"id", "mentions", b"mentions", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "sequence", b"sequence", "status", b"status", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Message: _TypeAlias = Message  # noqa: Y015
 
 @_typing.final
+class Revision(_message.Message):
+    """Revision is one text that a message has had."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    content: _builtins.str
+    """The text."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """From when on it was the message's text."""
+
+    def __init__(
+        self,
+        *,
+        content: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "content", b"content"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Revision: _TypeAlias = Revision  # noqa: Y015
+
+@_typing.final
 class Receipt(_message.Message):
-    """Receipt says how far the delivery of one message to one member has come."""
+    """Receipt says what became of one mention: how far its delivery has come, or why there is none."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -470,14 +560,17 @@ class Receipt(_message.Message):
     SESSION_FIELD_NUMBER: _builtins.int
     DELIVERED_AT_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
+    MENTION_FIELD_NUMBER: _builtins.int
     handle: _builtins.str
     """The handle, with `#seat` when a seat was named."""
     state: Global___DeliveryState.ValueType
-    """How far it has come."""
+    """How far it has come; unspecified when nothing was queued."""
     attempts: _builtins.int
     """How often it was given out."""
     session: _builtins.str
     """The session that got it last; empty when none did."""
+    mention: Global___MentionState.ValueType
+    """What stands in the way of it now (paused, left), or what the mention was when nothing was queued; else unspecified."""
     @_builtins.property
     def delivered_at(self) -> _timestamp_pb2.Timestamp:
         """When it was last given out."""
@@ -495,10 +588,11 @@ class Receipt(_message.Message):
         session: _builtins.str = ...,
         delivered_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
+        mention: Global___MentionState.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["delivered_at", b"delivered_at", "ended_at", b"ended_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "delivered_at", b"delivered_at", "ended_at", b"ended_at", "handle", b"handle", "session", b"session", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "delivered_at", b"delivered_at", "ended_at", b"ended_at", "handle", b"handle", "mention", b"mention", "session", b"session", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
