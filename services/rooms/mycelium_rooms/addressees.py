@@ -47,6 +47,8 @@ def _standing(tables: Tables, room: RoomRow, handle: str) -> Standing:
     row = tables.one("SELECT has_left, kind FROM member WHERE room_id = ? AND handle = ?", room.id, handle)
     if row and not row[0]:
         return Standing.PRESENT
+    if not row and room.private and handle == room.created_by:
+        return Standing.PRESENT
     if not room.private and lookup.is_user(tables, handle) and (not row or row[1] != views_pb2.MEMBER_KIND_USER):
         return Standing.PRESENT
     return Standing.LEFT if row else Standing.UNKNOWN
@@ -57,11 +59,11 @@ def _team(tables: Tables, room: RoomRow, team: str) -> list[str]:
     rows = tables.all(
         """SELECT member.handle FROM member LEFT JOIN user ON user.handle = member.handle
            WHERE room_id = ?1 AND has_left = 0 AND (lower(member.team) = ?2 OR lower(coalesce(user.team, '')) = ?2)
-           UNION SELECT handle FROM user WHERE lower(team) = ?2 AND NOT ?3
+           UNION SELECT handle FROM user WHERE lower(team) = ?2 AND (NOT ?3 OR handle = ?5)
              AND NOT EXISTS (SELECT 1 FROM member WHERE room_id = ?1 AND member.handle = user.handle AND has_left = 1
                              AND kind = ?4)
            ORDER BY 1""",
-        room.id, team, room.private, views_pb2.MEMBER_KIND_USER,
+        room.id, team, room.private, views_pb2.MEMBER_KIND_USER, room.created_by,
     )  # fmt: skip
     return [row[0] for row in rows]
 
@@ -76,7 +78,8 @@ def near(tables: Tables, room: RoomRow, handle: str) -> list[str]:
     rows = tables.all(
         """SELECT handle FROM member WHERE room_id = ?1 AND has_left = 0
            UNION SELECT lower(team) FROM member WHERE room_id = ?1 AND has_left = 0 AND team != ''
+           UNION SELECT ?3 WHERE ?2
            UNION SELECT handle FROM user WHERE NOT ?2 UNION SELECT lower(team) FROM user WHERE team != '' AND NOT ?2""",
-        room.id, room.private,
+        room.id, room.private, room.created_by,
     )  # fmt: skip
     return lookup.near(handle, (row[0] for row in rows if names.HANDLE.fullmatch(row[0])))

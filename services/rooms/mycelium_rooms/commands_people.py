@@ -54,7 +54,7 @@ def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Con
         next_command = f"mycelium user show {handle}"
         raise Refusal("handle.taken", f"@{handle} is a user of this hub already", next=next_command)
     if loaded.is_agent and not before:
-        raise Refusal("handle.taken", f"@{handle} is an agent on this hub; a user needs another handle")
+        raise Refusal("handle.taken", f"@{handle} is taken on this hub; a user needs another handle")
     name = line("name", request.name, NAME_CHARACTERS) if request.HasField("name") else before.name if before else ""
     team = line("team", request.team, NAME_CHARACTERS) if request.HasField("team") else before.team if before else ""
     if before and (name, team) == (before.name, before.team):

@@ -15,10 +15,11 @@ from mycelium_rooms.model import RoomRow, changed_room, created_room, handle_of,
 
 @dataclass(frozen=True)
 class Settings:
-    """A room and the entity of its settings."""
+    """A room, the entity of its settings, and whether who asks is a member also when the room is private."""
 
     room: RoomRow
     entity: Entity[events_pb2.RoomState]
+    is_member: bool
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def answer_create(event: events_pb2.RoomCreated, _sequence: int) -> service_pb2.
 
 
 def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, context: Context) -> Fact | Done:
-    """Refused when the room is gone."""
+    """Refused when the room is gone, or would be for who makes it private."""
     state = loaded.entity.state
     if state is None:
         raise Refusal("room.not_found", f"Room not found: {loaded.room.name!r}", next="mycelium room ls")
@@ -64,8 +65,8 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
     private = request.private if request.HasField("private") else room.private
     if (title, private) == (room.title, room.private):
         return Done(service_pb2.ChangeRoomResponse(room=room))
-    if private and not room.private:
-        speaker(context)
+    if private and not room.private and not loaded.is_member:
+        raise _would_vanish(loaded.room, speaker(context))
     event = events_pb2.RoomChanged(
         room_id=room.id,
         title=title,
@@ -77,6 +78,14 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
         created_at=room.created_at,
     )
     return Fact(event, on=loaded.entity)
+
+
+def _would_vanish(room: RoomRow, handle: str) -> Refusal:
+    return Refusal(
+        "handle.unregistered",
+        f"@{handle} is not a member of {room.name!r}, and would not see it any more",
+        next=f"mycelium agent create {handle} --room {shlex.quote(room.name)}",
+    )
 
 
 def answer_change(event: events_pb2.RoomChanged, _sequence: int) -> service_pb2.ChangeRoomResponse:

@@ -17,7 +17,7 @@ RECEIVED = 500  # deliveries that one call can end; the next call ends more
 
 def find_queue(tables: Tables, room: str, seat: str, context: Context) -> Queue:
     """The caller's own queue in a room. Refused when the caller is nobody there."""
-    found, handle = lookup.find_room(tables, room), speaker(context)
+    found, handle = lookup.find_room(tables, room, context), speaker(context)
     lookup.require_registered(tables, found, handle)
     name = names.queue(handle, names.seat(seat))
     subject = subjects.fact(ROOMS, found.id, "queue", name)

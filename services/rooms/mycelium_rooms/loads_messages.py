@@ -18,7 +18,7 @@ def for_post(waits: Waits) -> Callable[[Tables, service_pb2.PostMessageRequest, 
     """The load of PostMessage, with the waits that it looks at."""
 
     def load(tables: Tables, request: service_pb2.PostMessageRequest, context: Context) -> Posting:
-        room, sender = lookup.find_room(tables, request.room), speaker(context)
+        room, sender = lookup.find_room(tables, request.room, context), speaker(context)
         if request.respond:
             lookup.require_registered(tables, room, sender)
         thread, reply_to = _place(tables, room, request, context)
@@ -61,7 +61,7 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
     """The load of AmendMessage, with the waits that it looks at."""
 
     def load(tables: Tables, request: service_pb2.AmendMessageRequest, context: Context) -> Amending:
-        room, sender = lookup.find_room(tables, request.room), speaker(context)
+        room, sender = lookup.find_room(tables, request.room, context), speaker(context)
         message_id = lookup.find_message(tables, room, request.message)
         sql = "SELECT sender_handle, content, mentions FROM message WHERE room_id = ? AND message_id = ?"
         row = tables.one(sql, room.id, message_id)

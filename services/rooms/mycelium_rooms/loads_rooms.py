@@ -9,7 +9,7 @@ from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup
 from mycelium_rooms.commands_people import Membership, Person
 from mycelium_rooms.commands_rooms import Named, Settings
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms.model import RoomRow, handle_of
 
 ROOMS = "rooms"
 
@@ -24,9 +24,11 @@ def _name(tables: Tables, name: str) -> Entity[events_pb2.NameState]:
     return tables.entity(subjects.room_name(names.fold_room_name(name)), events_pb2.NameState)
 
 
-def for_change_room(tables: Tables, request: service_pb2.ChangeRoomRequest, _context: Context) -> Settings:
-    room = lookup.find_room(tables, request.room)
-    return Settings(room, tables.entity(settings_subject(room.id), events_pb2.RoomState))
+def for_change_room(tables: Tables, request: service_pb2.ChangeRoomRequest, context: Context) -> Settings:
+    room = lookup.find_room(tables, request.room, context)
+    handle = handle_of(context)
+    is_member = handle == room.created_by != "" or lookup.is_member(tables, room, handle)
+    return Settings(room, tables.entity(settings_subject(room.id), events_pb2.RoomState), is_member)
 
 
 def settings_subject(room_id: str) -> str:
@@ -34,8 +36,8 @@ def settings_subject(room_id: str) -> str:
     return subjects.fact(ROOMS, room_id, "room", room_id)
 
 
-def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, _context: Context) -> Named:
-    room = lookup.find_room(tables, request.room)
+def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, context: Context) -> Named:
+    room = lookup.find_room(tables, request.room, context)
     return Named(room, _name(tables, room.name))
 
 
@@ -47,12 +49,12 @@ def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, _context
     return Person(tables.entity(subject, events_pb2.UserState), agent is not None)
 
 
-def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, _context: Context) -> Membership:
-    return _membership(tables, lookup.find_room(tables, request.room), request.handle)
+def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, context: Context) -> Membership:
+    return _membership(tables, lookup.find_room(tables, request.room, context), request.handle)
 
 
-def for_remove_member(tables: Tables, request: service_pb2.RemoveMemberRequest, _context: Context) -> Membership:
-    return _membership(tables, lookup.find_room(tables, request.room), request.handle)
+def for_remove_member(tables: Tables, request: service_pb2.RemoveMemberRequest, context: Context) -> Membership:
+    return _membership(tables, lookup.find_room(tables, request.room, context), request.handle)
 
 
 def _membership(tables: Tables, room: RoomRow, text: str) -> Membership:

@@ -8,23 +8,29 @@ from collections.abc import Iterable
 
 from mycelium_kernel import names
 from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms import views
+from mycelium_rooms.model import RoomRow, handle_of
 
 NEAR = 3
 NEAR_CANDIDATES = 1_000
 NEAR_ENOUGH = 0.7
 
 
-def find_room(tables: Tables, text: str) -> RoomRow:
-    """The room of that id or name. Refused when there is none: create it, or look at the list."""
+def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
+    """The room of that id or name. Refused when there is none: create it, or look at the list.
+
+    Every command and query finds its room here, so a room that the caller may not see is one that there is not.
+    """
     text = text.strip()
     by = "room_id" if names.is_id(text.lower()) else "folded"
     value = text.lower() if by == "room_id" else names.fold_room_name(text)
-    row = tables.one(f"SELECT room_id, name, private FROM room WHERE {by} = ?", value)  # noqa: S608 - one of two
+    sql = f"SELECT room_id, name, private, created_by FROM room WHERE {by} = ?2 AND {views.VISIBLE}"  # noqa: S608 - fixed
+    row = tables.one(sql, handle_of(context), value)
     if row is None:
         raise _no_room(text)
-    return RoomRow(row[0], row[1], bool(row[2]))
+    return RoomRow(row[0], row[1], bool(row[2]), row[3])
 
 
 def _no_room(text: str) -> Refusal:
@@ -90,9 +96,13 @@ def is_user(tables: Tables, handle: str) -> bool:
 
 def is_registered(tables: Tables, room: RoomRow, handle: str) -> bool:
     """Whether a handle is a member of the room; every user of the hub is one of a room that is not private."""
-    if tables.one("SELECT 1 FROM member WHERE room_id = ? AND handle = ? AND has_left = 0", room.id, handle):
-        return True
-    return not room.private and is_user(tables, handle)
+    return is_member(tables, room, handle) or (not room.private and is_user(tables, handle))
+
+
+def is_member(tables: Tables, room: RoomRow, handle: str) -> bool:
+    """Whether a handle is a member by its own record; who made a private room is one until it is removed."""
+    row = tables.one("SELECT has_left FROM member WHERE room_id = ? AND handle = ?", room.id, handle)
+    return not row[0] if row else room.private and handle == room.created_by
 
 
 def require_registered(tables: Tables, room: RoomRow, handle: str) -> None:

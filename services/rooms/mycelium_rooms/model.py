@@ -22,6 +22,7 @@ class RoomRow:
     id: str
     name: str
     private: bool
+    created_by: str = ""
 
 
 def handle_of(context: Context) -> str:

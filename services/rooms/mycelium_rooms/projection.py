@@ -14,9 +14,9 @@ QUEUED = views_pb2.DELIVERY_STATE_QUEUED
 
 def room_created(tables: Tables, event: events_pb2.RoomCreated, _stored: Stored) -> None:
     tables.execute(
-        "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+        "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
         event.room_id, event.name, names.fold_room_name(event.name), event.title, event.private, event.created_by,
-        clock.to_millis(event.created_at),
+        clock.to_millis(event.created_at), clock.to_millis(event.imported_at) if event.importing else 0,
     )  # fmt: skip
 
 

@@ -20,9 +20,9 @@ LAST_SEQUENCE = 2**63 - 1
 
 
 def get_message(
-    tables: Tables, request: service_pb2.GetMessageRequest, _context: Context
+    tables: Tables, request: service_pb2.GetMessageRequest, context: Context
 ) -> service_pb2.GetMessageResponse:
-    room = lookup.find_room(tables, request.room)
+    room = lookup.find_room(tables, request.room, context)
     message_id = lookup.find_message(tables, room, request.message)
     return service_pb2.GetMessageResponse(message=_message(tables, room, message_id))
 
@@ -39,7 +39,7 @@ def list_messages(
     """Newest first, in the room's one order. The cursor names the oldest message shown, if any is older."""
     if request.limit > LIMIT_MOST:
         raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {LIMIT_MOST}")
-    room = lookup.find_room(tables, request.room)
+    room = lookup.find_room(tables, request.room, context)
     thread = lookup.find_thread(tables, room, request.thread)
     before = _sequence(tables, room, thread, "before", request.before, context) if request.before else LAST_SEQUENCE
     since = _sequence(tables, room, thread, "since", request.since, context) if request.since else 0
@@ -71,9 +71,9 @@ def _sequence(tables: Tables, room: RoomRow, thread: str, field: str, text: str,
 
 
 def list_receipts(
-    tables: Tables, request: service_pb2.ListReceiptsRequest, _context: Context
+    tables: Tables, request: service_pb2.ListReceiptsRequest, context: Context
 ) -> service_pb2.ListReceiptsResponse:
-    room = lookup.find_room(tables, request.room)
+    room = lookup.find_room(tables, request.room, context)
     rows = tables.all(
         """SELECT queue, state, attempts, session, offered_at, ended_at FROM delivery INDEXED BY delivery_message
            WHERE room_id = ? AND message_id = ? ORDER BY queue""",
@@ -116,11 +116,11 @@ def _earlier(tables: Tables, room: RoomRow, message: views_pb2.Message, handle: 
     return reversed(found)
 
 
-def read_feed(tables: Tables, request: service_pb2.ReadFeedRequest, _context: Context) -> service_pb2.ReadFeedResponse:
+def read_feed(tables: Tables, request: service_pb2.ReadFeedRequest, context: Context) -> service_pb2.ReadFeedResponse:
     """Facts in the log's order, in pages: read in small steps, since one fact may be large."""
     if len(request.rooms) > ROOMS_MOST:
         raise Refusal("request.invalid", f"{len(request.rooms)} rooms are named, at most {ROOMS_MOST} are allowed")
-    rooms = [lookup.find_room(tables, text).id for text in request.rooms]
+    rooms = [lookup.find_room(tables, text, context).id for text in request.rooms]
     limit = min(request.limit or FEED, FEED_MOST)
     page, size, after = service_pb2.ReadFeedResponse(), 0, request.after
     while rows := tables.feed(rooms, after, request.until, FEED_STEP) if rooms else []:

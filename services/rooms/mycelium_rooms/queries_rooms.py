@@ -20,8 +20,8 @@ PAGE = 200
 def get_room(waits: Waits) -> Callable[[Tables, service_pb2.GetRoomRequest, Context], service_pb2.GetRoomResponse]:
     """The query GetRoom, with the waits that it looks at."""
 
-    def run(tables: Tables, request: service_pb2.GetRoomRequest, _context: Context) -> service_pb2.GetRoomResponse:
-        room = lookup.find_room(tables, request.room)
+    def run(tables: Tables, request: service_pb2.GetRoomRequest, context: Context) -> service_pb2.GetRoomResponse:
+        room = lookup.find_room(tables, request.room, context)
         row = tables.one(f"{views.ROOM} WHERE room.room_id = ?", room.id)
         page = _members(tables, waits, room, service_pb2.ListMembersRequest())
         shown = views.room(row) if row else None
@@ -60,13 +60,13 @@ def list_users(
 
 
 def describe_handle(
-    tables: Tables, request: service_pb2.DescribeHandleRequest, _context: Context
+    tables: Tables, request: service_pb2.DescribeHandleRequest, context: Context
 ) -> service_pb2.DescribeHandleResponse:
     handle = names.handle(request.handle)
     row = tables.one("SELECT name FROM user WHERE handle = ?", handle)
     if row:
         return service_pb2.DescribeHandleResponse(kind=views_pb2.MEMBER_KIND_USER, name=row[0])
-    row = tables.one("SELECT min(kind) FROM member WHERE handle = ? AND has_left = 0", handle)
+    row = tables.one(views.KIND, handle_of(context), handle)
     return service_pb2.DescribeHandleResponse(kind=row[0] if row and row[0] else views_pb2.MEMBER_KIND_UNSPECIFIED)
 
 
@@ -75,8 +75,8 @@ def get_member(
 ) -> Callable[[Tables, service_pb2.GetMemberRequest, Context], service_pb2.GetMemberResponse]:
     """The query GetMember, with the waits that it looks at."""
 
-    def run(tables: Tables, request: service_pb2.GetMemberRequest, _context: Context) -> service_pb2.GetMemberResponse:
-        room, handle = lookup.find_room(tables, request.room), names.handle(request.handle)
+    def run(tables: Tables, request: service_pb2.GetMemberRequest, context: Context) -> service_pb2.GetMemberResponse:
+        room, handle = lookup.find_room(tables, request.room, context), names.handle(request.handle)
         sql = f"{views.MEMBER} WHERE member.room_id = ? AND member.handle = ? AND has_left = 0"
         row = tables.one(sql, room.id, handle)
         if row is None:
@@ -93,9 +93,9 @@ def list_members(
     """The query ListMembers, with the waits that it looks at."""
 
     def run(
-        tables: Tables, request: service_pb2.ListMembersRequest, _context: Context
+        tables: Tables, request: service_pb2.ListMembersRequest, context: Context
     ) -> service_pb2.ListMembersResponse:
-        return _members(tables, waits, lookup.find_room(tables, request.room), request)
+        return _members(tables, waits, lookup.find_room(tables, request.room, context), request)
 
     return run
 

@@ -10,7 +10,8 @@ CREATE TABLE room (
   private INTEGER NOT NULL,
   created_by TEXT NOT NULL,           -- a handle, or empty
   created_at INTEGER NOT NULL,
-  last_message_at INTEGER NOT NULL    -- the latest time of a post: never goes back
+  last_message_at INTEGER NOT NULL,   -- the latest time of a post: never goes back
+  importing INTEGER NOT NULL          -- when its import last went on; 0 once it is complete, or was made here
 ) WITHOUT ROWID;
 
 -- Rooms that were deleted: nothing of them is left but this.

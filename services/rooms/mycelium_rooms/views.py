@@ -15,9 +15,13 @@ MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, conten
 
 ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
   (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0) FROM room"""
-# For ?1, the handle that asks: a room is seen by all, unless it is private; then by its creator and its members.
-VISIBLE = """(NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR EXISTS (SELECT 1 FROM member AS own
-  WHERE own.room_id = room.room_id AND own.handle = ?1 AND own.has_left = 0))))"""
+# For ?1, the handle that asks: a room is seen by all, unless it is private; then by its creator and its members. A room
+# that is being imported is seen by nobody.
+VISIBLE = """(NOT room.importing AND (NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR
+  EXISTS (SELECT 1 FROM member AS own WHERE own.room_id = room.room_id AND own.handle = ?1 AND own.has_left = 0)))))"""
+# For ?1 as above, the kind of the handle ?2.
+KIND = f"""SELECT min(kind) FROM member JOIN room USING (room_id)
+  WHERE handle = ?2 AND has_left = 0 AND {VISIBLE}"""  # noqa: S608 - fixed text
 # For ?1 as above, the agents of the user ?2.
 OWNED = f"""SELECT room.name, member.handle FROM member JOIN room USING (room_id)
   WHERE owner = ?2 AND has_left = 0 AND {VISIBLE} ORDER BY folded, member.handle LIMIT 1000"""  # noqa: S608 - fixed text

@@ -98,10 +98,10 @@ class Hub:
         response = self.ask(service_pb2.CreateRoomRequest(name=name, **fields), handle)
         return str(response.room.id)
 
-    def agent(self, *handles: str, room: str = "demo", **fields: Any) -> None:
+    def agent(self, *handles: str, room: str = "demo", by: str = "avery", **fields: Any) -> None:
         """New agents of a room."""
         for handle in handles:
-            self.ask(service_pb2.SaveMemberRequest(room=room, handle=handle, **fields))
+            self.ask(service_pb2.SaveMemberRequest(room=room, handle=handle, **fields), by)
 
     def user(self, handle: str, **fields: Any) -> None:
         """A new user of the hub."""
@@ -109,7 +109,7 @@ class Hub:
 
     def leave(self, handle: str, room: str = "demo") -> None:
         """A member leaves."""
-        self.ask(service_pb2.RemoveMemberRequest(room=room, handle=handle))
+        self.ask(service_pb2.RemoveMemberRequest(room=room, handle=handle), "avery")
 
     def post(
         self, content: str, handle: str = "avery", session: str = "", room: str = "demo", **fields: Any
@@ -157,7 +157,7 @@ class Hub:
 
     def receipts(self, message: str, room: str = "demo") -> dict[str, str]:
         """Each receipt's state by queue, as a word."""
-        response = self.ask(service_pb2.ListReceiptsRequest(room=room, message=message))
+        response = self.ask(service_pb2.ListReceiptsRequest(room=room, message=message), "avery")
         names = views_pb2.DeliveryState.Name
         return {receipt.handle: names(receipt.state)[15:].lower() for receipt in response.receipts}
 

@@ -227,7 +227,7 @@ def test_a_user_shows_the_agents_it_owns_in_rooms_that_the_asker_sees(demo: Hub)
     """An agent of a private room does not betray the room."""
     demo.agent("bot", owner="avery")
     demo.room("secret", "kim", private=True)
-    demo.agent("spy", owner="avery", room="secret")
+    demo.agent("spy", owner="avery", room="secret", by="kim")
 
     def owned(handle: str) -> list[tuple[str, str]]:
         user = demo.ask(pb.GetUserRequest(handle="avery"), handle).user

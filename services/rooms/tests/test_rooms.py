@@ -85,7 +85,7 @@ def test_a_change_keeps_what_is_not_given(demo: Hub) -> None:
     room = demo.ask(pb.ChangeRoomRequest(room="demo", title=" The demo "), "avery").room
     assert (room.title, room.private, room.name, room.created_by) == ("The demo", False, "demo", "avery")
     assert demo.ask(pb.ChangeRoomRequest(room="demo", private=True), "avery").room.title == "The demo"
-    shown = demo.ask(pb.GetRoomRequest(room="demo")).room
+    shown = demo.ask(pb.GetRoomRequest(room="demo"), "avery").room
     assert (shown.title, shown.private, shown.members) == ("The demo", True, 2)
     assert shown.created_at == room.created_at
 
