@@ -26,6 +26,8 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
 
+_PATIENCE = {429, 503, 507}  # too many requests, not ready, disk full: nothing was done
+
 _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 Query = Mapping[str, str | int | list[str] | None]
@@ -48,7 +50,7 @@ class Document(dict[str, Any]):
 
 
 class _Again(Exception):
-    """The hub asked for patience (503): worth the same request once more."""
+    """The hub asked for patience: worth the same request once more."""
 
     def __init__(self, failure: Failure, after_s: float | None) -> None:
         super().__init__(failure.cause)
@@ -183,7 +185,7 @@ class Hub:
         answer = self._read(line, line.ask(request, timeout_s))
         took_ms = (time.monotonic() - begun_s) * 1000
         self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
-        if answer.status == 503:
+        if answer.status in _PATIENCE:
             raise _Again(failure_of_answer(self.url, answer), _retry_after(answer))
         if answer.status >= 300:
             raise failure_of_answer(self.url, answer)

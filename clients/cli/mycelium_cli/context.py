@@ -151,7 +151,7 @@ class Here:
         found = room(flag)
         if found is None:
             hint = "mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)"
-            raise usage("No room context found: no room was named, and none is in use", hint)
+            raise usage("No room context found: No room specified and no active room set", hint)
         return str(found.value)
 
     def handle(self, flag: str | None) -> str:

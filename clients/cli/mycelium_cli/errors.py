@@ -21,7 +21,7 @@ EXIT_STATUSES = {
     USAGE: "wrong usage or value",
     NOT_FOUND: "not found",
     FORBIDDEN: "not allowed",
-    UNREACHABLE: "hub can't be reached",
+    UNREACHABLE: "hub can't be reached, or can't do it now",
     NOTHING_CAME: "await: nothing came in time",
     INTERNAL: "a bug, here or in the hub",
     INTERRUPTED: "Ctrl-C",
@@ -36,6 +36,7 @@ _BY_HTTP_STATUS = {
     502: UNREACHABLE,
     503: UNREACHABLE,
     504: UNREACHABLE,
+    507: UNREACHABLE,
 }
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "room": ("room:group", "Rooms: create, list, read, post, watch.", _TALK),
     "await": ("turn.wait:wait", "Wait until a message mentions you.", _TALK),
     "respond": ("turn.respond:respond", "Answer the message that you were given.", _TALK),
+    "presence": ("turn.presence:presence", "Tell the room what you are doing.", _TALK),
     "receipts": ("room.receipts:receipts", "Who got a message, and what became of it.", _TALK),
     "agent": ("people.agent:group", "Agents of a room: register, list, remove.", _PEOPLE),
     "user": ("people.user:group", "People of the hub.", _PEOPLE),

@@ -107,6 +107,13 @@ def at(handle: object) -> str:
     return f"@{clean_line(handle)}" if handle else ""
 
 
+def shell_word(text: object) -> str:
+    """A name as it is typed in a shell: quoted when it must be."""
+    from shlex import quote
+
+    return quote(clean_line(text))
+
+
 def age(timestamp: object, now_s: float) -> str:
     """How long ago, in the largest unit that fits: `5m ago`. A time that can't be read is shown as it is."""
     from datetime import datetime

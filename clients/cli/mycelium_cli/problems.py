@@ -11,6 +11,7 @@ from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
 from mycelium_cli.output import clean_line
 
 _SHOWN_OF_GARBAGE = 80
+_PROXY_HINT = "let the hub's domain through that proxy (in a cloud environment: Allowed domains)"
 # What to type next where only the command line knows it.
 _HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
 
@@ -26,7 +27,8 @@ class Answer(NamedTuple):
 def unreached(url: str, cause: str) -> Failure:
     """The failure of every command that has no hub to talk to."""
     text = f"Failed to connect to the Mycelium API at {url}: can't reach the hub ({cause})"
-    return Failure(text, exit_status=UNREACHABLE, hint="mycelium up (or set MYCELIUM_API_URL)")
+    hint = _PROXY_HINT if cause.startswith("ProxyError") else "mycelium up (or set MYCELIUM_API_URL)"
+    return Failure(text, exit_status=UNREACHABLE, hint=hint)
 
 
 def cut(url: str, cause: str) -> Failure:
@@ -54,7 +56,8 @@ def stranger(url: str, status: int, content: object) -> Failure:
     start = clean_line(content or "")[:_SHOWN_OF_GARBAGE].strip()
     said = f' ("{start}…")' if start else ""
     cause = f"{status} {responses.get(status, '')} from {url}, which does not answer as a Mycelium hub{said}"
-    return Failure(cause, exit_status=UNREACHABLE, hint="mycelium config get server.api_url")
+    hint = _PROXY_HINT if status == 502 else "mycelium config get server.api_url"
+    return Failure(cause, exit_status=UNREACHABLE, hint=hint)
 
 
 def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[str, str]) -> Failure:

@@ -113,7 +113,8 @@ class Line:
             self._connection.connect()
         except (OSError, HTTPException, ValueError) as error:
             self.close()
-            raise Unreached(_cause(error)) from error
+            by_proxy = "ProxyError: " if self.proxy is not None else ""
+            raise Unreached(by_proxy + _cause(error)) from error
         return self._connection
 
     def _plain(self) -> "HTTPConnection":

@@ -59,6 +59,31 @@ def sent(message: Document, now_s: float, paint: Paint, verb: str = "sent") -> l
     return [" · ".join(parts)]
 
 
+def presence(member: Document, now_s: float) -> str:
+    """What a member does right now, as far as the hub sees: `working: reviewing #48`, `offline, seen 5m ago`."""
+    word = clean_line(member.get("presence") or ("idle" if member.get("waiting") else "offline"))
+    seen = member.get("last_seen")
+    if word == "offline":
+        word += f", seen {age(seen, now_s)}" if seen else ", never seen"
+    elif member.get("presence_note"):
+        word += f": {clean_line(member['presence_note'])}"
+    elif member.get("waiting"):
+        word += ", waiting"
+    return f"paused, {word}" if member.get("paused") else word
+
+
+def member_row(member: Document, now_s: float) -> list[str]:
+    """One member for a table: who, whose, what they do now, what waits for them."""
+    return [
+        person(member.get("name"), member["handle"]),
+        member.get("kind") or "",
+        at(member.get("owner")),
+        member.get("team") or "",
+        presence(member, now_s),
+        str(member.get("unread", "")),
+    ]
+
+
 def text_lines(text: object) -> list[str]:
     """Somebody's text, set in from the margin, so that it can't pass for a line of ours."""
     return [f"  {line}".rstrip() for line in clean(text).split("\n")]
@@ -75,7 +100,8 @@ def message_lines(message: Document, paint: Paint) -> list[str]:
 def _remarks(message: Document) -> Iterable[str]:
     kind = (message.get("metadata") or {}).get("kind")
     if message.get("message_type") == "event":
-        yield f"event {clean_line(kind)}" if kind else "event"
+        status = message.get("status")
+        yield (f"event {clean_line(kind)}" if kind else "event") + (f" ({clean_line(status)})" if status else "")
     if message.get("thread"):
         yield f"thread {short(message['thread'])}"
     if message.get("reply_to"):
@@ -87,5 +113,5 @@ def receipt_row(row: Document, now_s: float) -> list[str]:
     state = str(row["state"])
     tries = row.get("deliveries") or 0
     when = row.get("acknowledged_at") or row.get("delivered_at")
-    words = RECEIPT_WORDS.get("offered" if state == "queued" and tries else state, clean_line(state))
+    words = {**MENTION_WORDS, **RECEIPT_WORDS}.get("offered" if state == "queued" and tries else state, state)
     return [at(row["handle"]), words, age(when, now_s) if when else "-", f"{tries}", str(row.get("session") or "-")]

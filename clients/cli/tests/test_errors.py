@@ -13,7 +13,20 @@ from mycelium_cli.problems import failure_of_problem
 
 @pytest.mark.parametrize(
     ("http", "status"),
-    [(401, 4), (403, 4), (404, 3), (405, 1), (409, 1), (412, 1), (413, 1), (422, 2), (429, 1), (500, 70), (503, 5)],
+    [
+        (401, 4),
+        (403, 4),
+        (404, 3),
+        (405, 1),
+        (409, 1),
+        (412, 1),
+        (413, 1),
+        (422, 2),
+        (429, 1),
+        (500, 70),
+        (503, 5),
+        (507, 5),
+    ],
 )
 def test_exit_status_says_the_kind_of_error(http: int, status: int) -> None:
     """The table of the contract."""
@@ -107,7 +120,7 @@ def test_slips_are_counted_as_fingers_make_them(typed: str, meant: str, count: i
 def test_no_room_and_no_handle_are_told_with_what_to_type(run: Run) -> None:
     """`No room context found` is interface, word for word."""
     assert run("room", "messages").err == (
-        "error: No room context found: no room was named, and none is in use. "
+        "error: No room context found: No room specified and no active room set. "
         "Next: mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)\n"
     )
     assert run("await", "--room", "x").err.startswith("error: No handle found")

@@ -156,5 +156,5 @@ def test_the_hubs_program_is_run_with_what_was_typed(tmp_path: Path) -> None:
 
 def test_completion_answers_the_shell() -> None:
     """What bash asks, and what it gets."""
-    ran = run(_MYCELIUM_COMPLETE="bash_complete", COMP_WORDS="mycelium room se", COMP_CWORD="2")
+    ran = run(_MYCELIUM_COMPLETE="bash_complete", COMP_WORDS="mycelium room sen", COMP_CWORD="2")
     assert ran.stdout == b"plain,send\n"

@@ -10,14 +10,16 @@ import pytest
 from clients.cli.tests.scripted import MESSAGE
 from mycelium_cli.machine.hub import draw_health
 from mycelium_cli.output import PLAIN
-from mycelium_cli.people.agent import draw_agent, draw_agents
+from mycelium_cli.people.agent import draw_agent, draw_agents, draw_paused
 from mycelium_cli.people.user import draw_user
-from mycelium_cli.room.manage import draw_created, draw_room, draw_rooms
-from mycelium_cli.room.messages import draw_page
-from mycelium_cli.room.watch import draw_event
+from mycelium_cli.periods import duration_s
+from mycelium_cli.room.listing import draw_room, draw_rooms
+from mycelium_cli.room.manage import draw_changed, draw_created
+from mycelium_cli.room.messages import draw_history, draw_page
+from mycelium_cli.room.watch import Screen
 from mycelium_cli.turn.mailbox import Address
-from mycelium_cli.turn.wait import draw_turn, duration_s
-from mycelium_cli.wording import MENTION_WORDS, mention, sent
+from mycelium_cli.turn.wait import draw_turn
+from mycelium_cli.wording import MENTION_WORDS, RECEIPT_WORDS, mention, presence, receipt_row, sent
 
 NOW_S = datetime(2026, 9, 3, 16, 45, tzinfo=UTC).timestamp()
 MEMBER: dict[str, Any] = {
@@ -121,28 +123,28 @@ def test_a_room_and_its_members() -> None:
         "last_message_at": None,
         "members_list": [MEMBER],
     }
-    assert list(draw_room(room, PLAIN)) == [
+    assert list(draw_room(room, NOW_S, PLAIN)) == [
         "demo",
         "title         The demo",
         "kind          shared",
         "created       2026-09-03T16:00:00.000Z by @avery",
         "last message  none yet",
         "",
-        "MEMBER  KIND   OWNER   TEAM  NOW      UNREAD",
-        "@sec    agent  @avery  core  waiting  2",
+        "MEMBER  KIND   OWNER   TEAM  NOW            UNREAD",
+        "@sec    agent  @avery  core  idle, waiting  2",
     ]
 
 
 def test_a_list_of_rooms_marks_the_one_in_use() -> None:
     """With a star."""
     rooms = [
-        {"name": "demo", "title": "", "private": True, "members": 2, "last_message_at": "2026-09-03T16:40:00.000Z"},
+        {"name": "demo", "title": "", "private": False, "members": 2, "last_message_at": "2026-09-03T16:40:00.000Z"},
         {"name": "CE-Area Team", "title": "Release", "private": False, "members": 0, "last_message_at": None},
     ]
-    assert draw_rooms(rooms, "demo", NOW_S, PLAIN) == [
-        "   NAME          TITLE    KIND     MEMBERS  LAST MESSAGE",
-        "*  demo                   private  2        5m ago",
-        "   CE-Area Team  Release  shared   0        -",
+    assert list(draw_rooms(rooms, "demo", NOW_S, PLAIN)) == [
+        "   NAME          TITLE    KIND    MEMBERS  LAST MESSAGE",
+        "*  demo                   shared  2        5m ago",
+        "   CE-Area Team  Release  shared  0        -",
     ]
 
 
@@ -156,12 +158,12 @@ def test_a_new_room_tells_the_next_step_with_quotes_where_they_are_needed() -> N
 
 def test_agents_and_users() -> None:
     """Lists and single ones."""
-    assert draw_agents({"items": [MEMBER]}, PLAIN) == [
-        "AGENT  OWNER   TEAM  NOW      UNREAD  ADAPTER  DESCRIPTION",
-        "@sec   @avery  core  waiting  2       codex    Reviews",
+    assert draw_agents({"items": [MEMBER]}, NOW_S, PLAIN) == [
+        "AGENT  OWNER   TEAM  NOW            UNREAD  ADAPTER  DESCRIPTION",
+        "@sec   @avery  core  idle, waiting  2       codex    Reviews",
     ]
-    assert draw_agents({"items": []}, PLAIN) == ["no agents: mycelium agent create <handle>"]
-    assert list(draw_agent(MEMBER, PLAIN)) == [
+    assert draw_agents({"items": []}, NOW_S, PLAIN) == ["no agents: mycelium agent create <handle>"]
+    assert list(draw_agent(MEMBER, NOW_S, PLAIN)) == [
         "@sec",
         "description  Reviews",
         "owner        @avery",
@@ -169,7 +171,7 @@ def test_agents_and_users() -> None:
         "adapter      codex",
         "cwd          /src",
         "allow from   @ops",
-        "now          waiting for a message, never seen",
+        "now          idle, waiting",
         "unread       2",
         "registered   2026-09-03T16:00:00.000Z",
     ]
@@ -182,17 +184,133 @@ def test_agents_and_users() -> None:
 
 def test_live_events() -> None:
     """Messages whole, the rest in small print, unknown kinds not at all."""
-    assert list(draw_event("message", message(), PLAIN, several=True)) == [
+
+    def drawn(kind: str, data: dict[str, Any]) -> list[str]:
+        return list(Screen().draw(kind, data, PLAIN))
+
+    assert list(Screen(several=True).draw("message", message(), PLAIN)) == [
         "demo @avery · 1a2b3c4d · 2026-09-03T16:40:00.000Z",
         "  hello",
     ]
     amended = {"id": MESSAGE["id"], "room": "demo", "content": "new", "edited_at": "2026-09-03T16:41:00.000Z"}
-    assert list(draw_event("message_amended", amended, PLAIN)) == [
-        "1a2b3c4d · 2026-09-03T16:41:00.000Z (edited)",
-        "  new",
+    assert drawn("message_amended", amended) == ["1a2b3c4d · 2026-09-03T16:41:00.000Z (edited)", "  new"]
+    assert drawn("message_amended", {**amended, "thread": "x-00000001"}) == [
+        "-- 1a2b3c4d in thread 00000001 was edited"
     ]
-    assert list(draw_event("member_left", {"handle": "sec"}, PLAIN)) == ["-- @sec left the room"]
-    assert list(draw_event("of_the_future", {}, PLAIN)) == []
+    assert drawn("member_joined", {"handle": "sec", "name": "Sec"}) == ["-- Sec (@sec) is in the room"]
+    assert drawn("member_left", {"handle": "sec"}) == ["-- @sec left the room"]
+    assert drawn("room_changed", {"name": "demo", "title": "The demo", "private": True}) == [
+        "-- the room is now called The demo, and private"
+    ]
+    assert drawn("room_deleted", {"room": "demo"}) == ["-- the room demo was deleted"]
+    assert drawn("event_status", {"id": MESSAGE["id"], "status": "expired"}) == ["-- event 1a2b3c4d is expired"]
+    assert drawn("presence", {"handle": "sec", "presence": "working", "note": "on #48"}) == [
+        "-- @sec is working: on #48"
+    ]
+    assert drawn("presence", {"handle": "sec", "presence": "offline", "note": ""}) == ["-- @sec is offline"]
+    assert drawn("of_the_future", {}) == []
+
+
+def test_a_message_in_a_thread_is_one_line_whether_its_ping_comes_before_or_after() -> None:
+    """And alone after a reconnect, which brings messages again but no pings."""
+    posted = message(thread="01990000-0000-7000-8000-00000000beef", sender_handle="sec")
+    ping = {"thread": posted["thread"], "sender_handle": "sec", "message_id": posted["id"]}
+    line = ["-- @sec in thread 0000beef · 1a2b3c4d"]
+    screen = Screen()
+    assert [list(screen.draw(*event, PLAIN)) for event in (("message", posted), ("ping", ping))] == [line, []]
+    screen = Screen()
+    assert [list(screen.draw(*event, PLAIN)) for event in (("ping", ping), ("message", posted))] == [line, []]
+
+
+@pytest.mark.parametrize(
+    ("notice", "line"),
+    [
+        ({"kind": "claimed", "by": "sec"}, "-- work/login claimed by @sec · thread 0000beef"),
+        ({"kind": "expired", "by": ""}, "-- work/login expired · thread 0000beef"),
+        ({"kind": "floor", "by": "sec"}, "-- work/login: it is the turn of @sec · thread 0000beef"),
+    ],
+)
+def test_a_change_of_the_board_is_one_line(notice: dict[str, Any], line: str) -> None:
+    """A notice has no text of its own."""
+    data = {"room": "demo", "task": "work/login", "thread": "01990000-0000-7000-8000-00000000beef", **notice}
+    assert list(Screen().draw("notice", data, PLAIN)) == [line]
+
+
+def test_rooms_are_grouped_by_folder_then_shared_then_private() -> None:
+    """One table with headings, so that the columns stay in line."""
+    empty = {"title": "", "members": 1, "last_message_at": None}
+    rooms = [
+        {**empty, "name": "scratch", "private": True},
+        {**empty, "name": "acme", "private": True, "folder": "clients"},
+        {**empty, "name": "demo", "private": False},
+    ]
+    assert list(draw_rooms(rooms, "", NOW_S, PLAIN)) == [
+        "  NAME     TITLE  KIND     MEMBERS  LAST MESSAGE",
+        "clients/",
+        "  acme            private  1        -",
+        "Shared",
+        "  demo            shared   1        -",
+        "Private",
+        "  scratch         private  1        -",
+    ]
+    assert list(draw_rooms([], "", NOW_S, PLAIN)) == ["no rooms: mycelium room create <name>"]
+
+
+def test_a_changed_room_is_said_as_it_is_now() -> None:
+    """All that can be set."""
+    room = {"name": "demo", "title": "The demo", "private": True, "folder": "clients"}
+    said = 'demo · titled "The demo" · private: for its members alone · in your folder clients'
+    assert list(draw_changed(room, PLAIN)) == [said]
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ({"presence": "working", "presence_note": "on #48", "waiting": False}, "working: on #48"),
+        ({"presence": "idle", "waiting": True}, "idle, waiting"),
+        ({"presence": "blocked", "waiting": False}, "blocked"),
+        ({"presence": "offline", "last_seen": "2026-09-03T16:40:00.000Z"}, "offline, seen 5m ago"),
+        ({"presence": "offline", "last_seen": None}, "offline, never seen"),
+        ({"presence": "idle", "waiting": True, "paused": True}, "paused, idle, waiting"),
+    ],
+)
+def test_presence_is_said_in_a_few_words(member: dict[str, Any], said: str) -> None:
+    """What is seen now, else when last."""
+    assert presence(member, NOW_S) == said
+
+
+def test_a_paused_agent_tells_what_waits() -> None:
+    """Nothing is lost."""
+    assert list(draw_paused({"handle": "sec", "paused": True, "unread": 2}, PLAIN)) == ["paused @sec, 2 waiting"]
+    assert list(draw_paused({"handle": "sec", "paused": False, "unread": 0}, PLAIN)) == ["resumed @sec"]
+
+
+def test_every_text_of_an_amended_message_is_shown() -> None:
+    """The original first."""
+    history = [
+        {"content": "30s", "created_at": "2026-09-03T16:40:00.000Z"},
+        {"content": "300s", "edited_at": "2026-09-03T16:41:00.000Z"},
+    ]
+    assert list(draw_history(message(content="300s", history=history), PLAIN)) == [
+        "@avery · 1a2b3c4d",
+        "posted 2026-09-03T16:40:00.000Z",
+        "  30s",
+        "edited 2026-09-03T16:41:00.000Z",
+        "  300s",
+    ]
+
+
+@pytest.mark.parametrize("state", [*RECEIPT_WORDS, "left", "of_the_future"])
+def test_every_state_of_a_receipt_has_words(state: str) -> None:
+    """Those of mentions are the same as in the answer of the post."""
+    words = receipt_row({"handle": "sec", "state": state}, NOW_S)[1]
+    assert words == {**MENTION_WORDS, **RECEIPT_WORDS}.get(state, state)
+
+
+def test_a_delivery_that_was_given_out_is_not_said_to_wait() -> None:
+    """Somebody has it, or lost it on the way."""
+    row = {"handle": "sec", "state": "queued", "deliveries": 1, "session": "s1", "delivered_at": None}
+    assert receipt_row(row, NOW_S) == ["@sec", "given out, not received yet", "-", "1", "s1"]
 
 
 def test_health_names_each_service_and_every_warning() -> None:
@@ -220,4 +338,4 @@ def test_health_names_each_service_and_every_warning() -> None:
 )
 def test_time_outs_are_seconds_or_an_age(typed: str, seconds: float) -> None:
     """As the rest of the command line takes them."""
-    assert duration_s(typed) == seconds
+    assert duration_s(typed, "--timeout") == seconds

@@ -1,4 +1,4 @@
-"""`agent create|ls|show|rm`: the agents of a room."""
+"""`agent create|ls|show|pause|resume|rm`: the agents of a room."""
 
 import os
 import time
@@ -9,9 +9,8 @@ import click
 from mycelium_cli.api import api_path
 from mycelium_cli.command import Entry, Group, command, room_option
 from mycelium_cli.context import Here, handle_of
-from mycelium_cli.output import Paint, age, at, clean_line, fields, table
-from mycelium_cli.room.manage import member_row
-from mycelium_cli.wording import Document, person
+from mycelium_cli.output import Paint, at, clean_line, fields, table
+from mycelium_cli.wording import Document, member_row, person, presence
 
 group = Group(
     "agent",
@@ -20,6 +19,8 @@ group = Group(
         "create": Entry("people.agent:create", "Register an agent in a room, or change it."),
         "ls": Entry("people.agent:ls", "List a room's agents."),
         "show": Entry("people.agent:show", "Show an agent."),
+        "pause": Entry("people.agent:pause", "Let an agent's messages wait until it is resumed."),
+        "resume": Entry("people.agent:resume", "Let a paused agent have its messages again."),
         "rm": Entry("people.agent:remove", "Take an agent out of a room."),
     },
     example="mycelium agent create planner --description 'Sprint planner'\nmycelium agent ls --owner avery",
@@ -85,14 +86,16 @@ def ls(here: Here, *, room: str | None, owner: str | None, team: str | None) -> 
     place = here.room(room)
     query = {"kind": "agent", "owner": handle_of(owner, "--owner") if owner else None, "team": team}
     rows = here.hub().items(api_path("rooms", place, "members"), query)
-    here.out.answer({"items": rows, "next": None}, draw_agents)
+    here.out.answer({"items": rows, "next": None}, lambda data, paint: draw_agents(data, time.time(), paint))
 
 
-def draw_agents(answer: Document, paint: Paint) -> list[str]:
+def draw_agents(answer: Document, now_s: float, paint: Paint) -> list[str]:
     """Agents as a table."""
     if not answer["items"]:
         return ["no agents: mycelium agent create <handle>"]
-    rows = [[*member_row(row), row.get("adapter") or "", row.get("description") or ""] for row in answer["items"]]
+    rows = [
+        [*member_row(row, now_s), row.get("adapter") or "", row.get("description") or ""] for row in answer["items"]
+    ]
     headers = ["AGENT", "KIND", "OWNER", "TEAM", "NOW", "UNREAD", "ADAPTER", "DESCRIPTION"]
     return table([headers[0], *headers[2:]], [[row[0], *row[2:]] for row in rows], paint)
 
@@ -103,14 +106,12 @@ def draw_agents(answer: Document, paint: Paint) -> list[str]:
 def show(here: Here, *, room: str | None, handle: str) -> None:
     """Show an agent."""
     path = api_path("rooms", here.room(room), "members", handle_of(handle))
-    here.out.answer(here.hub().get(path), draw_agent)
+    here.out.answer(here.hub().get(path), lambda data, paint: draw_agent(data, time.time(), paint))
 
 
-def draw_agent(agent: Document, paint: Paint) -> Iterator[str]:
+def draw_agent(agent: Document, now_s: float, paint: Paint) -> Iterator[str]:
     """An agent's fields."""
     yield paint.bold(person(agent.get("name"), agent["handle"]))
-    seen = agent.get("last_seen")
-    now = "waiting for a message" if agent.get("waiting") else "not waiting"
     allowed = ", ".join(at(one) for one in agent.get("allow_from") or [])
     known = [
         ("description", agent.get("description") or ""),
@@ -120,7 +121,7 @@ def draw_agent(agent: Document, paint: Paint) -> Iterator[str]:
         ("cwd", agent.get("cwd") or ""),
         ("allow from", allowed),
         ("notes", agent.get("notes") or ""),
-        ("now", f"{now}, {'last seen ' + age(seen, time.time()) if seen else 'never seen'}"),
+        ("now", presence(agent, now_s)),
         ("unread", str(agent.get("unread", ""))),
         ("registered", str(agent.get("created_at") or "")),
     ]
@@ -138,3 +139,36 @@ def remove(here: Here, *, room: str | None, handle: str) -> None:
     place, name = here.room(room), handle_of(handle)
     here.hub().write("DELETE", api_path("rooms", place, "members", name))
     here.out.answer({"removed": name, "room": place}, lambda _data, _paint: [f"removed @{name} from {place}"])
+
+
+@command("pause", example="mycelium agent pause release-agent", writes=True)
+@room_option
+@click.argument("handle")
+def pause(here: Here, *, room: str | None, handle: str) -> None:
+    """Let an agent's messages wait until it is resumed.
+
+    Whoever mentions it reads that it is paused. Nothing is lost.
+    """
+    _set_paused(here, here.room(room), handle_of(handle), paused=True)
+
+
+@command("resume", example="mycelium agent resume release-agent", writes=True)
+@room_option
+@click.argument("handle")
+def resume(here: Here, *, room: str | None, handle: str) -> None:
+    """Let a paused agent have its messages again.
+
+    What came meanwhile is given to it now, oldest first.
+    """
+    _set_paused(here, here.room(room), handle_of(handle), paused=False)
+
+
+def _set_paused(here: Here, place: str, name: str, *, paused: bool) -> None:
+    answer = here.hub().write("PATCH", api_path("rooms", place, "members", name), {"paused": paused})
+    here.out.answer(answer.data, draw_paused)
+
+
+def draw_paused(member: Document, _paint: Paint) -> Iterator[str]:
+    """Whether it gets its messages now, and how many wait."""
+    waiting = f", {member['unread']} waiting" if member.get("unread") else ""
+    yield f"{'paused' if member.get('paused') else 'resumed'} {at(member['handle'])}{waiting}"

@@ -1,9 +1,7 @@
-"""`room create|ls|show|use|delete`: a room as a whole."""
+"""`room create|set|use|delete`: making a room, changing it, choosing it, ending it."""
 
 import sys
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
@@ -13,14 +11,14 @@ from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.context import room as current_room
 from mycelium_cli.errors import usage
-from mycelium_cli.output import Paint, age, at, clean_line, fields, table
-from mycelium_cli.wording import Document, person
+from mycelium_cli.output import Paint, clean_line, shell_word
+from mycelium_cli.wording import Document
 
 
 @command("create", example='mycelium room create "CE-Area Team" --title "Release of the CE area"', writes=True)
 @click.argument("name")
 @click.option("--title", metavar="TEXT", help="What the room is called on screen; the name stays.")
-@click.option("--private", is_flag=True, help="List it only for you and the members you add.")
+@click.option("--private", is_flag=True, help="Only for you and the members you add.")
 def create(here: Here, name: str, title: str | None, *, private: bool) -> None:
     """Create a room.
 
@@ -38,86 +36,69 @@ def draw_created(room: Document, _paint: Paint) -> Iterator[str]:
     yield f"make it the one in use: mycelium room use {shell_word(room['name'])}"
 
 
-@command("ls", example="mycelium room ls --json")
-def ls(here: Here) -> None:
-    """List rooms."""
-    rooms = here.hub().items(api_path("rooms"))
-    if here.json:
-        here.out.data({"items": rooms, "next": None})
-    elif not rooms:
-        here.out.lines(["no rooms yet: mycelium room create <name>"])
-    else:
-        active = current_room(None)
-        here.out.lines(draw_rooms(rooms, active.value if active else "", time.time(), here.out.paint))
+@command(
+    "set",
+    example='mycelium room set design-review --title "Review of the design"\n'
+    "mycelium room set design-review --private --folder clients",
+    writes=True,
+)
+@click.argument("name", required=False, metavar="[ROOM]")
+@click.option("--room", metavar="ROOM", help="The room; the argument wins.")
+@click.option("--title", metavar="TEXT", help="What the room is called on screen.")
+@click.option("--private/--shared", default=None, help="For its members alone, or for everybody on the hub.")
+@click.option("--folder", metavar="NAME", help='The folder of your own rooms list that shows it; "" takes it out.')
+def change(
+    here: Here, *, name: str | None, room: str | None, title: str | None, private: bool | None, folder: str | None
+) -> None:
+    """Change a room's title, whom it is for, or your folder for it.
+
+    Folders are yours alone: other people's lists don't change.
+    """
+    wanted = {"title": title, "private": private, "folder": folder}
+    body = {field: value for field, value in wanted.items() if value is not None}
+    if not body:
+        raise usage("nothing to change was named: --title, --private, --shared or --folder", "mycelium room set --help")
+    if folder is not None:
+        here.handle(None)  # whose folder it is
+    answer = here.hub().write("PATCH", api_path("rooms", here.room(name or room)), body)
+    here.out.answer(answer.data, draw_changed)
 
 
-def draw_rooms(rooms: list[Document], active: str, now_s: float, paint: Paint) -> list[str]:
-    """Rooms as a table; a star marks the one in use."""
-    rows = [
-        [
-            "*" if room["name"] == active else "",
-            room["name"],
-            room.get("title") or "",
-            "private" if room.get("private") else "shared",
-            str(room.get("members", "")),
-            age(room["last_message_at"], now_s) if room.get("last_message_at") else "-",
-        ]
-        for room in rooms
-    ]
-    return table(["", "NAME", "TITLE", "KIND", "MEMBERS", "LAST MESSAGE"], rows, paint)
-
-
-@command("show", example="mycelium room show design-review")
-@click.argument("name", required=False)
-def show(here: Here, name: str | None) -> None:
-    """Show a room and who is in it."""
-    room = here.hub().get(api_path("rooms", here.room(name)))
-    here.out.answer(room, draw_room)
-
-
-def draw_room(room: Document, paint: Paint) -> Iterator[str]:
-    """A room's fields, then its members."""
-    yield paint.bold(clean_line(room["name"]))
-    known = [
-        ("title", room.get("title") or ""),
-        ("kind", "private" if room.get("private") else "shared"),
-        ("created", f"{room['created_at']} {'by ' + at(room['created_by']) if room.get('created_by') else ''}"),
-        ("last message", room.get("last_message_at") or "none yet"),
-    ]
-    yield from fields(known, paint)
-    members = room.get("members_list") or []
-    yield ""
-    if not members:
-        yield "nobody is in it yet: mycelium agent create <handle>"
-        return
-    rows = [member_row(member) for member in members]
-    yield from table(["MEMBER", "KIND", "OWNER", "TEAM", "NOW", "UNREAD"], rows, paint)
-
-
-def member_row(member: Document) -> list[str]:
-    """One member for a table: who, whose, and whether it listens right now."""
-    seen = member.get("last_seen")
-    now = "waiting" if member.get("waiting") else (age(seen, time.time()) if seen else "never seen")
-    return [
-        person(member.get("name"), member["handle"]),
-        member.get("kind") or "",
-        at(member.get("owner")),
-        member.get("team") or "",
-        now,
-        str(member.get("unread", "")),
-    ]
+def draw_changed(room: Document, _paint: Paint) -> Iterator[str]:
+    """The room as it is now."""
+    parts = [clean_line(room["name"])]
+    if room.get("title"):
+        parts.append(f'titled "{clean_line(room["title"])}"')
+    parts.append("private: for its members alone" if room.get("private") else "shared with everybody on the hub")
+    if room.get("folder"):
+        parts.append(f"in your folder {clean_line(room['folder'])}")
+    yield " · ".join(parts)
 
 
 @command("use", example='mycelium room use "CE-Area Team"')
-@click.argument("name")
-def use(here: Here, name: str) -> None:
-    """Make a room the one that commands act in."""
+@click.argument("name", required=False)
+def use(here: Here, name: str | None) -> None:
+    """Make a room the one that commands act in.
+
+    Without a name it tells which one that is.
+    """
+    if name is None:
+        _tell_active(here)
+        return
     room = here.hub().get(api_path("rooms", name))
     config.write("rooms.active", room["name"])
     here.out.answer({"room": room["name"], "config": config.path()}, draw_use)
     found = current_room(None)
     if found is not None and found.value != room["name"]:
         here.out.note(f"warning: {found.source} is set to {found.value} in this shell, and wins over it")
+
+
+def _tell_active(here: Here) -> None:
+    found = current_room(None)
+    if found is None:
+        raise usage("No active room set.", "mycelium room ls, then mycelium room use <name>")
+    document = {"room": found.value, "source": found.source}
+    here.out.answer(document, lambda data, _: [f"using {clean_line(data['room'])} (from {clean_line(data['source'])})"])
 
 
 def draw_use(answer: Document, _paint: Paint) -> Iterator[str]:
@@ -151,10 +132,3 @@ def _confirmed(name: str) -> bool:
 def draw_deleted(answer: Document, _paint: Paint) -> Iterator[str]:
     """What is gone."""
     yield f"deleted {clean_line(answer['deleted'])}"
-
-
-def shell_word(text: Any) -> str:
-    """A name as it is typed in a shell: quoted when it must be."""
-    from shlex import quote
-
-    return quote(clean_line(text))

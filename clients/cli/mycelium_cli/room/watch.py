@@ -1,15 +1,18 @@
 """`room watch`: a room live, through cut lines and restarts of the hub."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 
 import click
 
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
-from mycelium_cli.output import Paint, clean_line, short
+from mycelium_cli.output import Paint, at, clean_line, short
 from mycelium_cli.stream import Event, follow
 from mycelium_cli.wording import Document, message_lines, person, text_lines
+
+_REMEMBERED = 256
 
 
 @command("watch", example="mycelium room watch design-review\nmycelium room watch design-review ops --json")
@@ -18,7 +21,8 @@ from mycelium_cli.wording import Document, message_lines, person, text_lines
 def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
     """Follow what is happening, live.
 
-    With --json each event is one line. Ctrl-C ends it.
+    Messages of the channel in full; a line for a message in a thread, a change of the board or of a
+    member. With --json each event is one line. Ctrl-C ends it.
     """
     places = list(names) or [here.room(room)]
     hub = here.hub()
@@ -30,36 +34,83 @@ def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
     def opened(again: bool) -> None:
         here.out.note("back on the line" if again else f"watching {', '.join(places)}; Ctrl-C ends it")
 
+    screen = Screen(several=len(places) > 1)
     for event in follow(hub, path, query, on_open=opened, on_lost=here.out.note):
-        _show(here, event, several=len(places) > 1)
+        _show(here, event, screen)
 
 
-def _show(here: Here, event: Event, *, several: bool) -> None:
+def _show(here: Here, event: Event, screen: "Screen") -> None:
     document = event.document()
     if here.json:
         here.out.data({"event": event.type, "id": event.id or None, "data": document}, one_line=True)
     else:
-        here.out.lines(draw_event(event.type, document, here.out.paint, several=several))
+        here.out.lines(screen.draw(event.type, document, here.out.paint))
 
 
-def draw_event(kind: str, data: Document, paint: Paint, *, several: bool = False) -> Iterator[str]:
-    """An event as lines; kinds that this version doesn't know are left to `--json`."""
-    where = f"{paint.dim(clean_line(data.get('room', '')))} " if several else ""
-    if kind == "message":
-        first, *rest = message_lines(data, paint)
-        yield where + first
-        yield from rest
-    elif kind == "message_amended":
-        yield f"{where}{short(data['id'])} · {paint.dim(clean_line(data['edited_at']))} {paint.dim('(edited)')}"
-        yield from text_lines(data["content"])
-    elif kind in _SMALL_PRINT:
-        yield where + paint.dim(f"-- {_SMALL_PRINT[kind](data)}")
+class Screen:
+    """What a person watches: each message once, although one in a thread comes with a ping too."""
+
+    def __init__(self, *, several: bool = False) -> None:
+        self._several = several
+        self._shown: deque[str] = deque(maxlen=_REMEMBERED)
+
+    def draw(self, kind: str, data: Document, paint: Paint) -> Iterator[str]:
+        """An event as lines; kinds that this version doesn't know are left to `--json`."""
+        where = f"{paint.dim(clean_line(data.get('room', '')))} " if self._several else ""
+        if kind == "message" and not data.get("thread"):
+            first, *rest = message_lines(data, paint)
+            yield where + first
+            yield from rest
+        elif kind == "message_amended" and not data.get("thread"):
+            yield f"{where}{short(data['id'])} · {paint.dim(clean_line(data['edited_at']))} {paint.dim('(edited)')}"
+            yield from text_lines(data["content"])
+        elif line := self._small_print(kind, data):
+            yield where + paint.dim(f"-- {line}")
+
+    def _small_print(self, kind: str, data: Document) -> str:
+        if kind in {"message", "ping"}:
+            identifier = str(data.get("message_id") or data.get("id"))
+            if identifier in self._shown:
+                return ""
+            self._shown.append(identifier)
+            return _ping(data)
+        return _SMALL_PRINT[kind](data) if kind in _SMALL_PRINT else ""
 
 
-_SMALL_PRINT = {
+def _ping(data: Document) -> str:
+    """A message in a thread, from its ping or from itself."""
+    who = person(data.get("sender_name"), data["sender_handle"])
+    return f"{who} in thread {short(data['thread'])} · {short(data.get('message_id') or data.get('id'))}"
+
+
+def _notice(data: Document) -> str:
+    """A change of the board."""
+    thread = f" · thread {short(data['thread'])}" if data.get("thread") else ""
+    if data.get("kind") == "floor":
+        return f"{clean_line(data.get('task', ''))}: it is the turn of {at(data.get('by'))}{thread}"
+    by = f" by {at(data['by'])}" if data.get("by") else ""
+    return f"{clean_line(data.get('task', ''))} {clean_line(data.get('kind', 'changed'))}{by}{thread}"
+
+
+def _presence(data: Document) -> str:
+    """What a member does now."""
+    note = f": {clean_line(data['note'])}" if data.get("note") else ""
+    return f"{at(data['handle'])} is {clean_line(data['presence'])}{note}"
+
+
+def _room_changed(data: Document) -> str:
+    kind = "private" if data.get("private") else "shared"
+    return f"the room is now called {clean_line(data.get('title') or data.get('name'))}, and {kind}"
+
+
+_SMALL_PRINT: dict[str, Callable[[Document], str]] = {
+    "message_amended": lambda data: f"{short(data['id'])} in thread {short(data['thread'])} was edited",
+    "event_status": lambda data: f"event {short(data.get('id'))} is {clean_line(data.get('status', ''))}",
     "member_joined": lambda data: f"{person(data.get('name'), data['handle'])} is in the room",
     "member_left": lambda data: f"{person('', data['handle'])} left the room",
-    "room_changed": lambda data: f"the room is now called {clean_line(data.get('title') or data.get('name'))}",
+    "presence": _presence,
+    "notice": _notice,
+    "room_changed": _room_changed,
     "room_deleted": lambda data: f"the room {clean_line(data.get('room', ''))} was deleted",
     "reset": lambda data: (
         f"some messages may be missing here ({clean_line(data.get('reason', ''))}): mycelium room messages"

@@ -7,25 +7,14 @@ import click
 
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
-from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure, usage
-from mycelium_cli.output import Paint, at, clean_line
-from mycelium_cli.room.manage import shell_word
+from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure
+from mycelium_cli.output import Paint, at, clean_line, shell_word
+from mycelium_cli.periods import duration_s
 from mycelium_cli.turn.mailbox import Address, Mailbox
 from mycelium_cli.wording import Document, message_lines
 
 _DEFAULT_TIMEOUT_S = 300.0
 _REPORT_WITHIN_S = 10.0
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def duration_s(typed: str) -> float:
-    """Seconds from `120`, `90s`, `30m` or `2h`."""
-    number, unit_s = typed.strip(), 1
-    if number and number[-1] in _UNITS_S:
-        number, unit_s = number[:-1], _UNITS_S[number[-1]]
-    if not number.replace(".", "", 1).isdigit():
-        raise usage(f'--timeout is seconds, or a time like 90s, 30m or 2h, not "{typed}"')
-    return float(number) * unit_s
 
 
 @command(
@@ -57,7 +46,7 @@ def wait(
     """
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
-    limit_s = duration_s(timeout) if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
+    limit_s = duration_s(timeout, "--timeout") if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
     address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None)
     mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note)
     status = _take_turns(here, mailbox, limit_s, program, loop=loop)
