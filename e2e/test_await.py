@@ -239,6 +239,34 @@ def test_a_wait_for_one_thread_leaves_the_rest(room: Room) -> None:
     assert take(room)["message"]["content"] == "@sec in the channel"
 
 
+@requirement("await:seat")
+def test_a_seat_has_a_queue_of_its_own(room: Room) -> None:
+    """What is said to the seat stays until somebody waits as it; what is said to the handle is not the seat's."""
+    room.join("sec")
+    message = room.post("@sec#night the alarm")
+    assert states(message) == {"sec#night": "queued"}
+    plain = room.post("@sec good morning")
+    nothing_for_day = room.machine.run("await", "--seat", "day", "--timeout", "0", handle="sec", room=room.name)
+    assert nothing_for_day.status == 6
+    turn = take(room, "--seat", "night", session="n1")
+    assert turn["message"]["id"] == message["id"]
+    assert take(room, session="d1")["message"]["id"] == plain["id"]
+    assert (room.state(message, "sec#night"), room.state(plain, "sec")) == ("delivered", "delivered")
+    waiting = room.wait("sec", "--seat", "night", "--json", "--timeout", "20", session="n1")
+    assert states(room.post("@sec#night again")) == {"sec#night": "woken"}
+    assert printed(waiting) == "@sec#night again"
+
+
+@requirement("await:removed")
+def test_a_member_that_is_removed_while_it_waits_is_told(machine: Machine, room: Room) -> None:
+    """It does not wait for what can't come."""
+    room.join("sec")
+    waiting = room.wait("sec", "--timeout", "60")
+    machine.run("agent", "rm", "sec", room=room.name).ok()
+    ended = waiting.ended(5)
+    assert (ended.status, "mycelium agent create sec" in ended.err) == (4, True)
+
+
 @requirement("await:unregistered")
 def test_an_unregistered_handle_is_told_how_to_register(machine: Machine, room: Room) -> None:
     """The documented words, at once, with the status of a thing not allowed; a loop ends too."""

@@ -1,10 +1,14 @@
 """What holds for every command: help, near misses, errors, no traces, Ctrl-C."""
 
+import contextlib
 import json
+import os
+import pty
 import signal
+import subprocess
 from pathlib import Path
 
-from e2e.harness import Machine, free_port
+from e2e.harness import MYCELIUM, Machine, free_port
 from e2e.requirements import requirement
 from e2e.room import Room
 from e2e.waiting import until
@@ -149,3 +153,45 @@ def test_ctrl_c_ends_at_once_and_quietly(machine: Machine, room: Room) -> None:
     ended = watching.ended(3)
     assert ended.status == 130
     assert "Traceback" not in ended.err
+
+
+def on_a_terminal(machine: Machine, *words: str, env: dict[str, str] | None = None) -> str:
+    """What a command prints when it is read on a terminal."""
+    ours, theirs = pty.openpty()
+    environment = machine.environment(env={"TERM": "xterm", **(env or {})})
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        with os.fdopen(theirs, "wb", buffering=0) as terminal:
+            subprocess.run([MYCELIUM, *words], env=environment, stdin=terminal, stdout=terminal, check=True)
+        found = b""
+        with contextlib.suppress(OSError):  # a terminal that nobody writes to any more is an error on Linux
+            while piece := screen.read(65536):
+                found += piece
+    return found.decode("utf-8")
+
+
+@requirement("cli:colours")
+def test_colours_are_for_terminals_only(machine: Machine, room: Room) -> None:
+    """And nobody gets them who said NO_COLOR, or reads JSON."""
+    room.post("hello")
+    words = ("room", "messages", room.name)
+    assert "\x1b[" in on_a_terminal(machine, *words)
+    assert "\x1b[" not in on_a_terminal(machine, *words, env={"NO_COLOR": "1"})
+    assert "\x1b[" not in on_a_terminal(machine, *words, env={"TERM": "dumb"})
+    assert "\x1b[" not in on_a_terminal(machine, *words, "--json")
+    assert "\x1b[" not in machine.run(*words).ok().out
+
+
+@requirement("cli:completion")
+def test_shells_complete_commands_and_options(machine: Machine) -> None:
+    """Each shell gets its lines, and they ask the program."""
+    for shell in ("bash", "zsh", "fish"):
+        assert "_MYCELIUM_COMPLETE" in machine.run("completion", shell).ok().out
+
+    def completed(words: str) -> list[str]:
+        asked = {"_MYCELIUM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return [line.partition(",")[2] for line in machine.run(env=asked).ok().out.splitlines()]
+
+    assert completed("mycelium roo") == ["room"]
+    assert set(completed("mycelium room ")) >= {"create", "ls", "send", "watch"}
+    assert "--timeout" in completed("mycelium await --t")
+    assert machine.run("completion", "tcsh").status == 2

@@ -24,7 +24,7 @@ def test_up_starts_a_hub_on_an_empty_home_and_down_stops_it(tmp_path: Path) -> N
     assert hub.url in said
     written = json.loads(hub.hub_file.read_text())
     assert (written["url"], written["pid"]) == (hub.url, hub.pid)
-    assert hub.machine.run("room", "ls").ok().out.startswith("no rooms yet")
+    assert hub.machine.run("room", "ls").ok().out.startswith("no rooms")
     stopped = hub.machine.run("down").ok()
     assert str(hub.pid) in stopped.out
     assert hub.process.ended(10).status == 0
@@ -160,3 +160,18 @@ def test_status_asks_a_hub_elsewhere_too(machine: Machine, hub: Hub) -> None:
     """It goes by the address in use."""
     assert f"hub {hub.url}: ok" in machine.run("status").ok().out
     assert machine.run("status", "--json").json["version"] == hub.version
+
+
+@requirement("hub:down:volumes")
+def test_down_with_volumes_deletes_everything_but_the_settings(own_hub: Hub, own_room: Room) -> None:
+    """Without a terminal to ask on, it wants --yes."""
+    own_room.post("hello")
+    machine = own_hub.machine
+    machine.run("config", "set", "log.level", "warning").ok()
+    refused = machine.run("down", "--volumes")
+    assert (refused.status, "--yes" in refused.err) == (2, True)
+    assert own_room.contents() == ["hello"]
+    machine.run("down", "--volumes", "--yes").ok()
+    own_hub.start()
+    assert machine.run("room", "ls", "--json").json["items"] == []
+    assert machine.run("config", "get", "log.level").ok().out == "warning\n"

@@ -1,6 +1,7 @@
 """Rooms as a whole: making, listing, showing, using, naming, deleting them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -106,7 +107,8 @@ def test_a_room_is_shown_with_who_waits_in_it(machine: Machine, room: Room) -> N
     assert (members["sec"]["waiting"], members["planner"]["waiting"]) == (True, False)
     text = machine.run("room", "show", room.name).ok().out
     line = next(line for line in text.splitlines() if line.startswith("@sec"))
-    assert line.split() == ["@sec", "agent", "@avery", "core", "waiting", "0"]
+    assert line.split()[:4] == ["@sec", "agent", "@avery", "core"]
+    assert "waiting" in line
 
 
 @requirement("rooms:use:active")
@@ -195,6 +197,14 @@ def test_watchers_and_waiters_of_a_deleted_room_are_told(machine: Machine, room:
     assert (ended.status, "was deleted while you waited" in ended.err) == (3, True), ended
 
 
+def holds(file: Path, text: str) -> bool:
+    """Whether a text stands in a file, which may be replaced at this moment."""
+    try:
+        return file.is_file() and text.encode() in file.read_bytes()
+    except FileNotFoundError:
+        return True
+
+
 @requirement("rooms:delete:disk")
 def test_texts_of_a_deleted_room_leave_the_disk(own_hub: Hub, own_room: Room) -> None:
     """Not in the log, not in the tables, not in what a database leaves in its free pages."""
@@ -207,8 +217,7 @@ def test_texts_of_a_deleted_room_leave_the_disk(own_hub: Hub, own_room: Room) ->
     own_room.api.delete(own_room.at(), handle="avery").ok(204)
 
     def holders() -> list[str]:
-        files = [file for file in own_hub.home.rglob("*") if file.is_file()]
-        return [str(file.relative_to(own_hub.home)) for file in files if secret.encode() in file.read_bytes()]
+        return [str(file.relative_to(own_hub.home)) for file in own_hub.home.rglob("*") if holds(file, secret)]
 
     try:
         until(lambda: not holders(), "no file holds the text", 20)

@@ -8,11 +8,11 @@ Found = TypeVar("Found")
 
 
 def until(look: Callable[[], Found | None], what: str, within_s: float = 10.0) -> Found:
-    """What `look` returns as soon as it is neither None nor False; fails with `what` when that takes too long."""
+    """What `look` returns as soon as that is true, or not empty; fails with `what` when it takes too long."""
     end_s = time.monotonic() + within_s
     while True:
         found = look()
-        if found is not None and found is not False:
+        if found:
             return found
         if time.monotonic() > end_s:
             raise AssertionError(f"not within {within_s:g} s: {what}")
