@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -123,6 +124,15 @@ class Hub:
             raise cut(self.url, str(error)) from None
         except _Again as again:
             raise again.failure from None
+
+    def upload(
+        self, path: str, query: Query, file: BufferedReader, *, size: int, kind: str, timeout_s: float
+    ) -> Answer:
+        """POST a file of this size, once, however often the line is cut."""
+        key = self.key or new_key()
+        headers = {"Idempotency-Key": key, "Content-Type": kind, "Content-Length": str(size)}
+        request = Request("POST", target(path, query), self.headers() | headers, file)
+        return self._until_answered(request, timeout_s, key)
 
     def post(self, path: str, body: object = None) -> Any:
         """`write` by POST, of whose answer only the document matters."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "respond": ("turn.respond:respond", "Answer the message that you were given.", _TALK),
     "presence": ("turn.presence:presence", "Tell the room what you are doing.", _TALK),
     "receipts": ("room.receipts:receipts", "Who got a message, and what became of it.", _TALK),
+    "messages": ("room.receipts:group", "Messages: who got one.", _TALK),
     "agent": ("people.agent:group", "Agents of a room: register, list, remove.", _PEOPLE),
     "user": ("people.user:group", "People of the hub.", _PEOPLE),
     "iam": ("people.iam:iam", "Say who you are on this machine.", _PEOPLE),

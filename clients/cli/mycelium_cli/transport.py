@@ -5,6 +5,7 @@ Tells apart what `api` must know: whether a request never left (`Unreached`) or 
 
 import os
 import sys
+from io import BufferedReader
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -30,7 +31,7 @@ class Request(NamedTuple):
     method: str
     target: str
     headers: dict[str, str]
-    body: bytes | None = None
+    body: bytes | BufferedReader | None = None
 
 
 def _load_http_client(*, secure: bool) -> None:
@@ -87,8 +88,8 @@ class Line:
             target = f"http://{self.url.netloc}{target}"
             headers = headers | _proxy_headers(self.proxy)
         try:
-            self._send(connection, request._replace(target=target, headers=headers))
             connection.sock.settimeout(answer_timeout_s)
+            self._send(connection, request._replace(target=target, headers=headers))
             return connection.getresponse()
         except (OSError, HTTPException) as error:
             self.close()
@@ -96,6 +97,8 @@ class Line:
 
     @staticmethod
     def _send(connection: "HTTPConnection", request: Request) -> None:
+        if isinstance(request.body, BufferedReader):
+            request.body.seek(0)  # it may be the second try
         try:
             connection.request(request.method, request.target, request.body, request.headers)
         except (BrokenPipeError, ConnectionResetError):

@@ -89,12 +89,17 @@ def text_lines(text: object) -> list[str]:
     return [f"  {line}".rstrip() for line in clean(text).split("\n")]
 
 
-def message_lines(message: Document, paint: Paint) -> list[str]:
-    """A message as everybody sees it: who, short id, time, text, and whether it was edited."""
+def message_heading(message: Document, paint: Paint) -> str:
+    """Who, short id, time, what it belongs to, and whether it was edited."""
     head = [paint.bold(sender(message)), short(message["id"]), paint.dim(clean_line(message["created_at"]))]
     head += [paint.dim(remark) for remark in _remarks(message)]
     edited = f" {paint.dim('(edited)')}" if message.get("edited_at") else ""
-    return [" · ".join(head) + edited, *text_lines(message["content"])]
+    return " · ".join(head) + edited
+
+
+def message_lines(message: Document, paint: Paint) -> list[str]:
+    """A message as everybody sees it: its heading and its text."""
+    return [message_heading(message, paint), *text_lines(message["content"])]
 
 
 def _remarks(message: Document) -> Iterable[str]:

@@ -33,9 +33,23 @@ GROUPS = {path: command for path, command in ALL.items() if isinstance(command, 
 def test_the_documented_commands_are_there() -> None:
     """The commands of the reference, by their names."""
     rooms = ["create", "ls", "show", "set", "use", "delete", "send", "messages", "watch", "event", "resolve", "amend"]
+    rooms += ["clone", "export", "import"]
     assert sorted(" ".join(path) for path in LEAVES) == sorted(
         [f"room {name}" for name in rooms]
-        + ["await", "respond", "presence", "receipts", "iam", "whoami", "up", "down", "status", "logs", "completion"]
+        + [
+            "await",
+            "respond",
+            "presence",
+            "receipts",
+            "messages receipts",
+            "iam",
+            "whoami",
+            "up",
+            "down",
+            "status",
+            "logs",
+            "completion",
+        ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
         + [f"user {name}" for name in ("create", "ls", "show")]
         + [f"config {name}" for name in ("get", "set", "show", "path")]

@@ -5,13 +5,20 @@ import time
 import click
 
 from mycelium_cli.api import api_path
-from mycelium_cli.command import command, room_option
+from mycelium_cli.command import Entry, Group, command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.output import Paint, table
 from mycelium_cli.wording import Document, receipt_row
 
+group = Group(
+    "messages",
+    "Messages: who got one.",
+    {"receipts": Entry("room.receipts:receipts", "Who got a message, and what became of it.")},
+    example="mycelium messages receipts a1b2c3d4",
+)
 
-@command("receipts", example="mycelium receipts a1b2c3d4")
+
+@command("receipts", example="mycelium receipts a1b2c3d4\nmycelium messages receipts a1b2c3d4")
 @room_option
 @click.argument("message")
 def receipts(here: Here, *, room: str | None, message: str) -> None:
