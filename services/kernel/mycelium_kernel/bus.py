@@ -80,9 +80,8 @@ class Bus:
         last: Exception = Unavailable(f"{kind.DESCRIPTOR.name} was not asked: there was no time")
         while (left := until - time.monotonic()) > 0:
             try:
-                answer = await self._connection.client.request(
-                    subject, data, timeout=min(attempt_s, left), headers=sent
-                )
+                async with self._connection.attempt(min(attempt_s, left)):
+                    answer = await self._connection.client.request(subject, data, timeout=left + 1, headers=sent)
                 if headers.ERROR_CODE not in (answer.headers or {}):
                     return answer
                 last = _decode_error(answer)

@@ -7,7 +7,7 @@ import base64
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,8 @@ class Connection:
         self.jetstream: JetStreamContext = client.jetstream(timeout=5)
         self.epoch = ""
         self._listeners = listeners
+        self._attempts: set[asyncio.Timeout] = set()
+        listeners.append(self._give_up_attempts)
 
     @classmethod
     async def open(cls, settings: NatsSettings) -> Connection:
@@ -106,6 +108,26 @@ class Connection:
         """Stop calling `listener`."""
         if listener in self._listeners:
             self._listeners.remove(listener)
+
+    @contextlib.asynccontextmanager
+    async def attempt(self, timeout_s: float) -> AsyncIterator[None]:
+        """A bound for one exchange with NATS, after which the caller tries again. Raises `TimeoutError` at its end.
+
+        It also ends when the connection has come back: an answer that was on its way when the connection was lost
+        never comes, so there is nothing to wait for.
+        """
+        async with asyncio.timeout(timeout_s) as bound:
+            self._attempts.add(bound)
+            try:
+                yield
+            finally:
+                self._attempts.discard(bound)
+
+    def _give_up_attempts(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for bound in self._attempts:
+            if not bound.expired():
+                bound.reschedule(now)
 
     async def prepare(self) -> None:
         """Make the stream of facts if it is missing, and refuse a server or stream that can't keep the promises.
@@ -163,7 +185,8 @@ class Connection:
     async def _get(self, query: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
         with reaching("the log"):
             subject = subjects.stored_message(subjects.STREAM)
-            answer = await self.client.request(subject, json.dumps(query).encode(), timeout=timeout_s)
+            async with self.attempt(timeout_s):
+                answer = await self.client.request(subject, json.dumps(query).encode(), timeout=timeout_s + 1)
             body = json.loads(answer.data)
             if "error" in body:
                 if body["error"].get("err_code") == 10037:  # no message found

@@ -191,7 +191,8 @@ class Log:
                     raise nats.js.errors.Error("a batch was acknowledged without a sequence")
                 return ack.seq
             if place == 1:
-                answer = await client.request(append.subject, append.data, timeout=ATTEMPT_S, headers=batched)
+                async with self._connection.attempt(ATTEMPT_S):
+                    answer = await client.request(append.subject, append.data, timeout=ATTEMPT_S + 1, headers=batched)
                 if answer.data:
                     raise nats.js.errors.Error(answer.data.decode(errors="replace")[:200])
             else:
@@ -231,7 +232,8 @@ class Log:
             await asyncio.sleep(RETRY_S)
 
     async def _publish(self, subject: str, data: bytes, stored: dict[str, str], timeout_s: float) -> PubAck:
-        return await self._connection.jetstream.publish(subject, data, timeout=timeout_s, headers=stored)
+        async with self._connection.attempt(timeout_s):
+            return await self._connection.jetstream.publish(subject, data, timeout=timeout_s + 1, headers=stored)
 
     def _is_in_time(self, append: Append) -> bool:
         """Whether the caller still waits and its deadline stands; tells it when the deadline has passed."""

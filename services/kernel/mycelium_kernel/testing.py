@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -124,6 +125,7 @@ class NatsServer:
         """Stop the process in its tracks, as a machine that hangs would; its connections stay open."""
         if self.process:
             self.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)  # a signal that was only sent has stopped nothing yet
 
     def resume(self) -> None:
         """Let a paused process go on."""

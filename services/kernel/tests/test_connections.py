@@ -178,3 +178,14 @@ async def test_closing_does_not_wait_for_a_server_that_hangs(nats_server: testin
     async with asyncio.timeout(connections.CLOSE_S + 1):
         await connection.close()
     nats_server.resume()
+
+
+async def test_an_attempt_ends_when_the_connection_comes_back(
+    connection: Connection, nats_server: testing.NatsServer
+) -> None:
+    """What was under way when the connection was lost is tried again at once, not after its own bound."""
+    with pytest.raises(TimeoutError):
+        async with connection.attempt(60):
+            nats_server.kill()
+            await nats_server.start()
+            await asyncio.Event().wait()
