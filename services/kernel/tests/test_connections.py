@@ -184,8 +184,17 @@ async def test_an_attempt_ends_when_the_connection_comes_back(
     connection: Connection, nats_server: testing.NatsServer
 ) -> None:
     """What was under way when the connection was lost is tried again at once, not after its own bound."""
-    with pytest.raises(TimeoutError):
+    begun = asyncio.Event()
+
+    async def wait_for_ever() -> None:
         async with connection.attempt(60):
-            nats_server.kill()
-            await nats_server.start()
+            begun.set()
             await asyncio.Event().wait()
+
+    waiting = asyncio.create_task(wait_for_ever())
+    await begun.wait()
+    nats_server.kill()
+    await nats_server.start()
+
+    with pytest.raises(TimeoutError):
+        await waiting
