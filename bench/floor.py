@@ -15,9 +15,10 @@ from typing import Any
 import nats
 import uvicorn
 from fastapi import FastAPI, Request
-from mycelium_kernel.testing import PASSWORD
 from nats.aio.msg import Msg
 from nats.js.api import StreamConfig
+
+from mycelium_kernel.testing import PASSWORD
 
 
 def build(nats_url: str) -> FastAPI:
@@ -73,4 +74,6 @@ def _stream(watchers: set[asyncio.Queue[bytes]]) -> Any:
 
 
 if __name__ == "__main__":
-    uvicorn.run(build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", timeout_graceful_shutdown=1)
+    uvicorn.run(
+        build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", timeout_graceful_shutdown=1
+    )

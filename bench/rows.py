@@ -91,7 +91,16 @@ async def mention_to_process() -> AsyncIterator[Row]:
         await wire.request("POST", "/api/rooms/bench/members", member)
 
         async def measure(count: int) -> list[float]:
-            command = [str(servers.BIN / "mycelium"), "await", "--room", "bench", "--handle", "scout", "--loop", "--json"]
+            command = [
+                str(servers.BIN / "mycelium"),
+                "await",
+                "--room",
+                "bench",
+                "--handle",
+                "scout",
+                "--loop",
+                "--json",
+            ]
             process = await asyncio.create_subprocess_exec(
                 *command, env={**hub.environment, "MYCELIUM_SESSION": "bench"}, stdout=asyncio.subprocess.PIPE
             )
@@ -120,7 +129,7 @@ async def mention_to_process() -> AsyncIterator[Row]:
 
 async def _until_waiting(wire: Wire) -> None:
     async with asyncio.timeout(servers.BOUND_S):
-        while not (await wire.request("GET", "/api/rooms/bench/members/scout"))["waiting"]:
+        while not (await wire.request("GET", "/api/rooms/bench/members/scout"))["waiting"]:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 

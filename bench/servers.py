@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mycelium_kernel import testing
-
 from bench.wire import Wire
+from mycelium_kernel import testing
 
 BIN = Path(sys.executable).parent
 BOUND_S = 20.0

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import click
+
 import mycelium_gateway.reference
 import mycelium_hub.settings
 from mycelium_cli import main as cli
