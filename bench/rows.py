@@ -129,7 +129,7 @@ async def mention_to_process() -> AsyncIterator[Row]:
 
 async def _until_waiting(wire: Wire) -> None:
     async with asyncio.timeout(servers.BOUND_S):
-        while not (await wire.request("GET", "/api/rooms/bench/members/scout"))["waiting"]:  # noqa: ASYNC110
+        while not (await wire.request("GET", "/api/rooms/bench/members/scout"))["waiting"]:
             await asyncio.sleep(0.005)
 
 
