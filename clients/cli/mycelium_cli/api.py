@@ -95,7 +95,11 @@ class Hub:
 
     def get(self, path: str, query: Query | None = None) -> Any:
         """Read something."""
-        return self._until_answered(Request("GET", target(path, query), self.headers()), ANSWER_TIMEOUT_S).data
+        return self.read(path, query).data
+
+    def read(self, path: str, query: Query | None = None) -> Answer:
+        """Read something, with the headers of the answer."""
+        return self._until_answered(Request("GET", target(path, query), self.headers()), ANSWER_TIMEOUT_S)
 
     def items(self, path: str, query: Query | None = None) -> list[Any]:
         """Read a whole list, page after page."""

@@ -76,7 +76,8 @@ def find(key: str) -> Setting:
     raise usage(cause, "mycelium config show")
 
 
-def _from_environment(names: list[str]) -> Value | None:
+def from_environment(names: list[str]) -> Value | None:
+    """What the first of these variables says that is set and not empty."""
     for name in names:
         found = os.environ.get(name)
         if found:
@@ -84,7 +85,7 @@ def _from_environment(names: list[str]) -> Value | None:
     return None
 
 
-def _read_file() -> dict[str, Any]:
+def read_file() -> dict[str, Any]:
     """`config.toml` as nested tables; a file that isn't there is an empty one."""
     import tomllib
 
@@ -101,7 +102,7 @@ def _read_file() -> dict[str, Any]:
 
 def from_file(key: str) -> Value | None:
     """What `config.toml` says about a key; `None` when it says nothing."""
-    table: Any = _read_file()
+    table: Any = read_file()
     for part in key.split("."):
         if not isinstance(table, dict) or part not in table:
             return None
@@ -113,7 +114,7 @@ def from_file(key: str) -> Value | None:
 
 def lookup(key: str) -> Value | None:
     """A setting from the environment, else from the file; `None` when neither has it."""
-    return _from_environment(find(key).env) or from_file(key)
+    return from_environment(find(key).env) or from_file(key)
 
 
 def effective(key: str) -> Value:

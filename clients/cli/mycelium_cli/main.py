@@ -29,6 +29,7 @@ COMMANDS = {
     "down": ("machine.hub:down", "Stop the hub.", _HUB),
     "status": ("machine.hub:status", "How the hub is, here or elsewhere.", _HUB),
     "logs": ("machine.hub:logs", "Read the hub's logs.", _HUB),
+    "doctor": ("doctor.command:doctor", "Find what is wrong, and say what to do.", _SETUP),
     "config": ("machine.settings:group", "Settings: get, set, show.", _SETUP),
     "completion": ("machine.completion:completion", "Completion for bash, zsh or fish.", _SETUP),
 }

@@ -48,6 +48,7 @@ def test_the_documented_commands_are_there() -> None:
             "down",
             "status",
             "logs",
+            "doctor",
             "completion",
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
