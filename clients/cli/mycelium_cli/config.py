@@ -92,11 +92,13 @@ def read_file() -> dict[str, Any]:
     try:
         with open(path(), "rb") as file:
             return tomllib.load(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise usage(f"{path()} is not valid TOML: {error}", f"mend that line of {path()}") from None
     except OSError as error:
+        if not os.access(home(), os.X_OK):  # a home of somebody else, as in a container: there is nothing of ours
+            return {}
         raise usage(f"cannot read {path()}: {error.strerror}") from None
 
 
