@@ -14,7 +14,8 @@ from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Fact
-from mycelium_rooms.commands_text import check_content, message_type
+from mycelium_rooms.commands_events import event_fields
+from mycelium_rooms.commands_text import check_content, message_type, metadata
 from mycelium_rooms.model import RoomRow, session_of, speaker
 
 DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED})
@@ -75,6 +76,8 @@ def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, conte
     """Refused when nobody speaks, the text or metadata can't be taken, or it names someone unknown (unless allowed)."""
     sender = speaker(context)
     mentions = _mentions(loaded, sender, allow_unknown=request.allow_unknown)
+    kind = message_type(request.message_type)
+    fields = event_fields(kind, metadata(request.metadata_json), context.now)
     event = events_pb2.MessagePosted(
         room_id=loaded.room.id,
         message_id=context.new_id(),
@@ -82,7 +85,7 @@ def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, conte
         sender_name=loaded.sender_name,
         session=session_of(context),
         content=check_content(request.content),
-        message_type=message_type(request.message_type, request.metadata_json),
+        message_type=kind,
         thread=loaded.thread,
         reply_to=loaded.reply_to,
         metadata_json=request.metadata_json,
@@ -90,6 +93,9 @@ def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, conte
         deliver_to=[mention.handle for mention in mentions if mention.state in DELIVERED],
         created_at=clock.to_timestamp(context.now),
         room=loaded.room.name,
+        kind=fields.kind,
+        status=fields.status,
+        expires_at=clock.to_timestamp(fields.expires_at) if fields.expires_at else None,
     )
     return Fact(event, subject=subjects.posts(loaded.room.id))
 
@@ -119,6 +125,8 @@ def posted_message(event: events_pb2.MessagePosted, sequence: int) -> views_pb2.
         metadata_json=event.metadata_json,
         created_at=event.created_at,
         mentions=event.mentions,
+        status=event.status,
+        expires_at=event.expires_at if event.HasField("expires_at") else None,
     )
 
 

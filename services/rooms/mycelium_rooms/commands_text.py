@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from typing import Any
 
@@ -11,7 +10,6 @@ from mycelium_kernel.errors import Refusal
 
 CONTENT_BYTES = 256 * 1024
 METADATA_BYTES = 64 * 1024
-EVENT_KIND = re.compile(r"[a-z0-9_-]{1,64}")
 TITLE_CHARACTERS = 200
 NAME_CHARACTERS = 100
 DESCRIPTION_CHARACTERS = 2_000
@@ -43,32 +41,25 @@ def _encoded(content: str) -> bytes:
         raise Refusal("content.invalid", f"the text is not valid Unicode at character {error.start:,}") from None
 
 
-def message_type(given: str, metadata_json: str) -> str:
-    """The type of a message; an event has to say its kind in the metadata."""
-    metadata = _metadata(metadata_json)
+def message_type(given: str) -> str:
+    """The type of a message."""
     if given not in {"", "message", "event"}:
         raise Refusal("request.invalid", f"message_type is {given!r}: use 'message' or 'event'")
-    if given == "event":
-        kind = metadata.get("kind")
-        if not isinstance(kind, str) or not EVENT_KIND.fullmatch(kind):
-            raise Refusal(
-                "request.invalid",
-                "an event needs metadata.kind: source_event, action, concern, or a kind of your own in a-z 0-9 _ -",
-            )
     return given or "message"
 
 
-def _metadata(text: str) -> dict[str, Any]:
+def metadata(text: str) -> dict[str, Any]:
+    """The sender's own facts, a JSON object."""
     size = len(text.encode(errors="surrogatepass"))
     if size > METADATA_BYTES:
         raise Refusal("request.invalid", f"metadata has {size:,} bytes, at most {METADATA_BYTES:,} are allowed")
     try:
-        metadata = json.loads(text, parse_constant=_no_constant) if text else {}
+        parsed = json.loads(text, parse_constant=_no_constant) if text else {}
     except (ValueError, RecursionError):
         raise Refusal("request.invalid", "metadata is not JSON") from None
-    if not isinstance(metadata, dict):
+    if not isinstance(parsed, dict):
         raise Refusal("request.invalid", "metadata is not a JSON object")
-    return metadata
+    return parsed
 
 
 def _no_constant(name: str) -> None:

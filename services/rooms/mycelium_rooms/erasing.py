@@ -21,12 +21,16 @@ from mycelium_kernel import clock, events, headers, subjects
 from mycelium_kernel.connections import reaching
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Reaction, Stored
+from mycelium_kernel.tables import Tables
+from mycelium_rooms.model import millis
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
 AGAIN = "erase"
 AGAIN_S = 30.0  # longer than a command may take: nobody appends to the room any more
+MERGE_PAGES = 200  # of the index of words that one step writes, a few milliseconds
+MERGED = 2  # changes of a step that did something (SQLite's own measure)
 REMEMBERED_S = 3600.0  # for how long a lost timer is armed again
 CREATED = events.type_name(events_pb2.RoomCreated)
 
@@ -37,6 +41,7 @@ async def erase(runtime: Runtime, event: events_pb2.RoomDeleted, stored: Stored)
     await _delete(runtime, stored.subject, stored.sequence, lambda fact: _is_creation(fact, event.room_id))
     if runtime.projector:
         await runtime.projector.wait(stored.sequence)
+    await _forget_words(runtime)
     _shrink(runtime)
     await _arm(runtime, event.room_id, clock.to_millis(event.deleted_at))
 
@@ -51,7 +56,7 @@ async def erase_again(runtime: Runtime, room_id: str, _data: bytes) -> None:
 
 async def arm(runtime: Runtime) -> None:
     """Arm the timers of rooms that were deleted a short while ago."""
-    since = clock.to_millis(clock.to_timestamp(runtime.clock())) - round(REMEMBERED_S * 1000)
+    since = millis(runtime.clock()) - round(REMEMBERED_S * 1000)
     assert runtime.tables is not None
     for room_id, deleted_at in runtime.tables.all("SELECT * FROM grave WHERE deleted_at > ?", since):
         await _arm(runtime, room_id, deleted_at)
@@ -94,6 +99,23 @@ async def _next(runtime: Runtime, subject: str, sequence: int) -> RawStreamMsg |
 async def _overwrite(runtime: Runtime, sequence: int) -> None:
     with reaching("the log"):
         await runtime.connection.jetstream.delete_msg(subjects.STREAM, sequence)
+
+
+async def _forget_words(runtime: Runtime) -> None:
+    """Merge the index of words step by step: until then its pages hold the words of deleted messages too."""
+    tables = runtime.tables
+    assert tables is not None
+    steps, changed = -MERGE_PAGES, True
+    while changed:
+        before = _changes(tables)
+        tables.execute("INSERT INTO message_words (message_words, rank) VALUES ('merge', ?)", steps)
+        steps, changed = MERGE_PAGES, _changes(tables) - before >= MERGED
+        await asyncio.sleep(0)
+
+
+def _changes(tables: Tables) -> int:
+    row = tables.one("SELECT total_changes()")
+    return int(row[0]) if row else 0
 
 
 def _shrink(runtime: Runtime) -> None:

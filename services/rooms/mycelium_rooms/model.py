@@ -6,12 +6,14 @@ Pure: nothing here reads a clock, a table or the bus.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from mycelium.rooms.v1 import events_pb2, views_pb2
-from mycelium_kernel import names
+from mycelium.rooms.v1 import events_pb2, states_pb2, views_pb2
+from mycelium_kernel import clock, names
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 
+RESOLVED, EXPIRED = "resolved", "expired"
 ENDED = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
 
 
@@ -41,6 +43,20 @@ def speaker(context: Context) -> str:
 def session_of(context: Context) -> str:
     """The session that asks; a caller without one is one session by its handle."""
     return context.actor.session or handle_of(context)
+
+
+def millis(moment: datetime) -> int:
+    """A moment as tables hold it."""
+    return clock.to_millis(clock.to_timestamp(moment))
+
+
+def standing_status(status: str, expires_at: int, now: int) -> str:
+    """The status that an event has at a moment: one whose time is over has expired, unless it was resolved before."""
+    return EXPIRED if 0 < expires_at <= now and status != RESOLVED else status
+
+
+def evolve_event(_before: states_pb2.EventState | None, event: events_pb2.EventStatusSet) -> states_pb2.EventState:
+    return states_pb2.EventState(status=event.status)
 
 
 def evolve_name(_before: events_pb2.NameState | None, event: object) -> events_pb2.NameState:

@@ -6,6 +6,7 @@ from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, names
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
+from mycelium_rooms import search
 
 OFFERED, DELIVERED = views_pb2.DELIVERY_STATE_OFFERED, views_pb2.DELIVERY_STATE_DELIVERED
 ACKNOWLEDGED = views_pb2.DELIVERY_STATE_ACKNOWLEDGED
@@ -57,9 +58,10 @@ def message_posted(tables: Tables, event: events_pb2.MessagePosted, stored: Stor
     tables.execute(latest, at, event.room_id)
     row = tables.one("SELECT last_message_at FROM room WHERE room_id = ?", event.room_id)
     tables.execute(
-        "INSERT INTO message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
+        "INSERT INTO message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
         stored.sequence, event.room_id, event.message_id, event.sender_handle, event.content, event.message_type,
         event.thread, event.reply_to, event.metadata_json, _mentions(event), at, row[0] if row else at,
+        event.kind, event.status, clock.to_millis(event.expires_at), search.words(event.content),
     )  # fmt: skip
     if event.thread:
         tables.execute("INSERT OR IGNORE INTO thread VALUES (?, ?)", event.room_id, event.thread)
@@ -118,15 +120,25 @@ def _end(
 
 
 def message_amended(tables: Tables, event: events_pb2.MessageAmended, stored: Stored) -> None:
-    at = clock.to_millis(event.amended_at)
+    at, of = clock.to_millis(event.amended_at), (event.room_id, event.message_id)
     tables.execute(
-        "UPDATE message SET content = ?, mentions = ?, edited_at = ? WHERE room_id = ? AND message_id = ?",
-        event.content, _mentions(event), at, event.room_id, event.message_id,
+        """INSERT INTO revision SELECT room_id, message_id, ?, content, max(created_at, edited_at) FROM message
+           WHERE room_id = ? AND message_id = ?""",
+        stored.sequence, *of,
+    )  # fmt: skip
+    tables.execute(
+        "UPDATE message SET content = ?, words = ?, mentions = ?, edited_at = ? WHERE room_id = ? AND message_id = ?",
+        event.content, search.words(event.content), _mentions(event), at, *of,
     )  # fmt: skip
     sql = "SELECT thread FROM message WHERE room_id = ? AND message_id = ?"
-    row = tables.one(sql, event.room_id, event.message_id)
+    row = tables.one(sql, *of)
     for queue in event.deliver_to if row else ():
         _queue(tables, event.room_id, queue, event.message_id, stored.sequence, row[0] if row else "")
+
+
+def event_status_set(tables: Tables, event: events_pb2.EventStatusSet, _stored: Stored) -> None:
+    update = "UPDATE message SET status = ? WHERE room_id = ? AND message_id = ?"
+    tables.execute(update, event.status, event.room_id, event.message_id)
 
 
 def delivery_offered(tables: Tables, event: events_pb2.DeliveryOffered, stored: Stored) -> None:

@@ -1,4 +1,4 @@
-"""Reads of messages: one, a page of history, what became of its deliveries, a taken delivery, the feed."""
+"""Reads of messages: one and its texts, what became of its mentions, a taken delivery, the feed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from mycelium_kernel import clock
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import FeedRow, Tables
-from mycelium_rooms import loads_deliveries, lookup, times, views
-from mycelium_rooms.model import RoomRow, session_of, speaker
+from mycelium_rooms import loads_deliveries, lookup, views
+from mycelium_rooms.model import RoomRow, millis, session_of, speaker
 
-LIMIT, LIMIT_MOST = 50, 500
+HISTORY_BYTES = 4 * 1024 * 1024
 EARLIER, EARLIER_BYTES = 30, 256 * 1024
 FEED, FEED_MOST, FEED_STEP = 500, 5_000, 50
 ROOMS_MOST = 500
-LAST_SEQUENCE = 2**63 - 1
 
 
 def get_message(
@@ -24,50 +23,33 @@ def get_message(
 ) -> service_pb2.GetMessageResponse:
     room = lookup.find_room(tables, request.room, context)
     message_id = lookup.find_message(tables, room, request.message)
-    return service_pb2.GetMessageResponse(message=_message(tables, room, message_id))
+    message = _message(tables, room, message_id, context)
+    history = _history(tables, room, message) if request.history else []
+    return service_pb2.GetMessageResponse(message=message, history=history)
 
 
-def _message(tables: Tables, room: RoomRow, message_id: str) -> views_pb2.Message:
+def _message(tables: Tables, room: RoomRow, message_id: str, context: Context) -> views_pb2.Message:
     row = tables.one(f"{views.MESSAGE} WHERE message.room_id = ? AND message_id = ?", room.id, message_id)
     assert row is not None
-    return views.message(row)
+    return views.message(row, millis(context.now))
 
 
-def list_messages(
-    tables: Tables, request: service_pb2.ListMessagesRequest, context: Context
-) -> service_pb2.ListMessagesResponse:
-    """Newest first, in the room's one order. The cursor names the oldest message shown, if any is older."""
-    if request.limit > LIMIT_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {LIMIT_MOST}")
-    room = lookup.find_room(tables, request.room, context)
-    thread = lookup.find_thread(tables, room, request.thread)
-    before = _sequence(tables, room, thread, "before", request.before, context) if request.before else LAST_SEQUENCE
-    since = _sequence(tables, room, thread, "since", request.since, context) if request.since else 0
-    sql = f"""{views.MESSAGE} WHERE message.room_id = ? AND thread = ? AND sequence < ? AND sequence >= ?
-              ORDER BY sequence DESC"""
-    page, size = service_pb2.ListMessagesResponse(), 0
-    for row in tables.iterate(sql, room.id, thread, before, since):
-        message = views.message(row)
-        size += message.ByteSize()
-        if page.messages and (size > views.PAGE_BYTES or len(page.messages) >= (request.limit or LIMIT)):
-            oldest = page.messages[-1]
-            page.older_before = times.cursor(clock.to_millis(oldest.created_at), oldest.sequence)
-            break
-        page.messages.append(message)
-    return page
-
-
-def _sequence(tables: Tables, room: RoomRow, thread: str, field: str, text: str, context: Context) -> int:
-    """The place in the log that a time or cursor gives: of the first message at or after it."""
-    place = times.place(field, text, context.now)
-    if place.sequence:
-        return place.sequence
-    row = tables.one(
-        """SELECT sequence FROM message WHERE room_id = ? AND thread = ? AND ordered_at >= ?
-           ORDER BY ordered_at, sequence LIMIT 1""",
-        room.id, thread, place.millis,
-    )  # fmt: skip
-    return int(row[0]) if row else LAST_SEQUENCE
+def _history(tables: Tables, room: RoomRow, message: views_pb2.Message) -> Iterable[views_pb2.Revision]:
+    """The texts of a message, oldest first; of very many, the original and the latest."""
+    sql = "SELECT content, at FROM revision WHERE room_id = ? AND message_id = ? ORDER BY sequence"
+    at = message.edited_at if message.HasField("edited_at") else message.created_at
+    found = [
+        *(
+            views_pb2.Revision(content=row[0], at=clock.from_millis(row[1]))
+            for row in tables.all(sql, room.id, message.id)
+        ),
+        views_pb2.Revision(content=message.content, at=at),
+    ]
+    size, first = 0, len(found)
+    while first > 1 and size < HISTORY_BYTES:
+        first -= 1
+        size += found[first].ByteSize()
+    return [found[0], *found[max(first, 1) :]]
 
 
 def list_receipts(
@@ -90,17 +72,19 @@ def get_delivery(
     delivery = loads_deliveries.find_delivery(tables, queue, request.message, session_of(context))
     if delivery is None:
         raise Refusal("delivery.not_found", f"the queue of @{queue.name} has no message {request.message[:36]!r}")
-    message = _message(tables, queue.room, delivery.message_id)
-    earlier = _earlier(tables, queue.room, message, speaker(context))
+    message = _message(tables, queue.room, delivery.message_id, context)
+    earlier = _earlier(tables, queue.room, message, context)
     return service_pb2.GetDeliveryResponse(message=message, earlier=earlier)
 
 
-def _earlier(tables: Tables, room: RoomRow, message: views_pb2.Message, handle: str) -> Iterable[views_pb2.Message]:
+def _earlier(
+    tables: Tables, room: RoomRow, message: views_pb2.Message, context: Context
+) -> Iterable[views_pb2.Message]:
     """What was said in the same channel or thread before, since the receiver last spoke there; oldest first."""
     spoke = tables.one(
         """SELECT max(sequence) FROM message
            WHERE room_id = ? AND sender_handle = ? AND thread = ? AND sequence < ?""",
-        room.id, handle, message.thread, message.sequence,
+        room.id, speaker(context), message.thread, message.sequence,
     )  # fmt: skip
     sql = f"""{views.MESSAGE} WHERE message.room_id = ? AND thread = ? AND sequence < ? AND sequence > ?
               ORDER BY sequence DESC LIMIT ?"""
@@ -108,7 +92,7 @@ def _earlier(tables: Tables, room: RoomRow, message: views_pb2.Message, handle: 
     size = 0
     after = (spoke[0] or 0) if spoke else 0
     for row in tables.iterate(sql, room.id, message.thread, message.sequence, after, EARLIER):
-        before = views.message(row)
+        before = views.message(row, millis(context.now))
         size += before.ByteSize()
         if size > EARLIER_BYTES:
             break

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.rooms.v1 import events_pb2, service_pb2
+from mycelium.rooms.v1 import events_pb2, service_pb2, states_pb2, status_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, Projection, Query, Service
 from mycelium_rooms import (
     commands_deliveries,
+    commands_events,
     commands_messages,
     commands_people,
     commands_rooms,
     erasing,
+    expiry,
     loads_deliveries,
+    loads_events,
     loads_messages,
     loads_rooms,
     model,
     projection,
+    queries_history,
     queries_messages,
     queries_rooms,
 )
@@ -38,6 +42,7 @@ PROJECTION = Projection(
         events_pb2.MemberRemoved: projection.member_removed,
         events_pb2.MessagePosted: projection.message_posted,
         events_pb2.MessageAmended: projection.message_amended,
+        events_pb2.EventStatusSet: projection.event_status_set,
         events_pb2.DeliveryOffered: projection.delivery_offered,
         events_pb2.DeliveryMarked: projection.delivery_marked,
     },
@@ -53,10 +58,11 @@ PROJECTION = Projection(
         events_pb2.UserSaved: (Evolution(events_pb2.UserState, model.evolve_user),),
         events_pb2.MemberSaved: (Evolution(events_pb2.MemberState, model.join_member),),
         events_pb2.MemberRemoved: (Evolution(events_pb2.MemberState, model.leave_member),),
+        events_pb2.EventStatusSet: (Evolution(states_pb2.EventState, model.evolve_event),),
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
     },
-    room_tables=("room", "member", "seen", "message", "thread", "delivery", "holding"),
+    room_tables=("room", "member", "seen", "message", "revision", "thread", "delivery", "holding"),
     erased={events_pb2.RoomDeleted: lambda event: event.room_id},
 )
 
@@ -73,13 +79,13 @@ def service(waits: Waits | None = None) -> Service:
         reactions=(erasing.ERASER,),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
-        workers=(waits.watch,),
+        workers=(waits.watch, expiry.watch_expiry),
     )
 
 
 def _commands(waits: Waits) -> tuple[Command, ...]:
     rooms, people, messages = commands_rooms, commands_people, commands_messages
-    deliveries, pb = commands_deliveries, service_pb2
+    deliveries, events, pb = commands_deliveries, commands_events, service_pb2
     post, amend = loads_messages.for_post(waits), loads_messages.for_amend(waits)
     take, mark = loads_deliveries.for_take, loads_deliveries.for_mark
     # Fresh are those that may find that nothing is to be done, or nothing to be answered.
@@ -98,6 +104,10 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
             pb.PostMessageRequest, post, messages.post_message, messages.answer_post, fresh=messages.is_plain_response
         ),
         Command(pb.AmendMessageRequest, amend, messages.amend_message, messages.answer_amend, fresh=True),
+        Command(
+            status_pb2.SetEventStatusRequest, loads_events.for_set, events.set_status, events.answer_set, fresh=True
+        ),
+        Command(status_pb2.ExpireEventRequest, loads_events.for_expire, events.expire, events.answer_expire),
         Command(pb.TakeDeliveryRequest, take, deliveries.take_delivery, deliveries.answer_take, fresh=True),
         Command(pb.MarkDeliveryRequest, mark, deliveries.mark_delivery, deliveries.answer_mark),
     )
@@ -113,7 +123,7 @@ def _queries(waits: Waits) -> tuple[Query, ...]:
         Query(service_pb2.GetMemberRequest, queries_rooms.get_member(waits)),
         Query(service_pb2.ListMembersRequest, queries_rooms.list_members(waits)),
         Query(service_pb2.GetMessageRequest, queries_messages.get_message),
-        Query(service_pb2.ListMessagesRequest, queries_messages.list_messages),
+        Query(service_pb2.ListMessagesRequest, queries_history.list_messages),
         Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),
         Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
         Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),

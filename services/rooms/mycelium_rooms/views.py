@@ -6,11 +6,12 @@ from typing import Any
 
 from mycelium.rooms.v1 import views_pb2
 from mycelium_kernel import clock
+from mycelium_rooms.model import standing_status
 
 PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
 
 MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, content, message_type, thread, reply_to,
-  metadata_json, mentions, message.created_at, edited_at, room.name, coalesce(user.name, '')
+  metadata_json, mentions, message.created_at, edited_at, room.name, coalesce(user.name, ''), status, expires_at
   FROM message JOIN room ON room.room_id = message.room_id LEFT JOIN user ON user.handle = sender_handle"""
 
 ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
@@ -33,8 +34,8 @@ MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0),
   LEFT JOIN seen ON seen.room_id = member.room_id AND seen.handle = member.handle"""
 
 
-def message(row: tuple[Any, ...]) -> views_pb2.Message:
-    """A row of `MESSAGE`."""
+def message(row: tuple[Any, ...], now: int) -> views_pb2.Message:
+    """A row of `MESSAGE`, as it is at a moment (milliseconds)."""
     shown = views_pb2.Message(
         sequence=row[0],
         room_id=row[1],
@@ -49,7 +50,10 @@ def message(row: tuple[Any, ...]) -> views_pb2.Message:
         created_at=clock.from_millis(row[10]),
         room=row[12],
         sender_name=row[13],
+        status=standing_status(row[14], row[15], now),
     )
+    if row[15]:
+        shown.expires_at.CopyFrom(clock.from_millis(row[15]))
     if row[11]:
         shown.edited_at.CopyFrom(clock.from_millis(row[11]))
     return shown

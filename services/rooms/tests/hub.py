@@ -23,6 +23,16 @@ START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 AGENT, USER, ENGINE = views_pb2.MEMBER_KIND_AGENT, views_pb2.MEMBER_KIND_USER, views_pb2.MEMBER_KIND_ENGINE
 
 
+def rows_of(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row, and the words that the index has of each message instead of the index's own pages."""
+    names = [row[0] for row in tables.all("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = [name for name in names if not name.startswith(("sqlite_", "message_words"))]
+    rows = {name: sorted(tables.all(f"SELECT * FROM {name}"), key=repr) for name in names}
+    tables.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab(main, message_words, instance)")
+    rows["message_words"] = sorted(tables.all("SELECT term, doc, col, offset FROM temp.word"))
+    return rows
+
+
 def rebuilt(facts: list[RawFact]) -> Tables:
     """Empty tables to which all `facts` were applied."""
     tables, applier = Tables.open(None, PROJECTION, "log"), Applier(PROJECTION)

@@ -95,7 +95,7 @@ def test_a_page_ends_at_half_a_megabyte(demo: Hub) -> None:
 
 @pytest.mark.parametrize("field", ["before", "since"])
 @pytest.mark.parametrize(
-    "text", ["yesterday", "2x", "99999999999d", "999999999d", "2026-13-01", "x~1", "1~", "1~x", "1~" + "9" * 19]
+    "text", ["tomorrow", "2x", "99999999999d", "999999999d", "2026-13-01", "x~1", "1~", "1~x", "1~" + "9" * 19]
 )
 def test_a_time_that_can_not_be_read_is_refused_with_the_forms(demo: Hub, field: str, text: str) -> None:
     """What was given, and what can be."""
@@ -104,6 +104,50 @@ def test_a_time_that_can_not_be_read_is_refused_with_the_forms(demo: Hub, field:
         return
     refusal = demo.refused("request.invalid", pb.ListMessagesRequest(room="demo", **{field: text}))  # type: ignore[arg-type]
     assert refusal.detail.startswith(f"{field} is {text!r}: use a time such as")
+
+
+def at(moment: str) -> datetime:
+    return datetime.fromisoformat(moment)
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "zone", "expected"),
+    [
+        ("today", "2026-01-05T12:00:00Z", "", "2026-01-05T00:00:00Z"),
+        ("yesterday", "2026-01-05T12:00:00Z", "", "2026-01-04T00:00:00Z"),
+        ("today", "2026-01-05T02:00:00Z", "America/New_York", "2026-01-04T05:00:00Z"),
+        ("today", "2026-01-05T20:00:00Z", "Asia/Tokyo", "2026-01-05T15:00:00Z"),
+        ("today", "2026-03-29T10:00:00Z", "Europe/Paris", "2026-03-28T23:00:00Z"),  # clocks go forward at 01:00Z
+        ("today", "2026-10-25T10:00:00Z", "Europe/Paris", "2026-10-24T22:00:00Z"),  # and back
+        ("yesterday", "2026-03-30T10:00:00Z", "Europe/Paris", "2026-03-28T23:00:00Z"),
+        ("1d", "2026-03-29T10:00:00Z", "Europe/Paris", "2026-03-28T10:00:00Z"),
+        ("2026-03-29T12:00:00", "2026-03-29T12:00:00Z", "Europe/Paris", "2026-03-29T10:00:00Z"),
+        ("2026-03-29", "2026-03-29T12:00:00Z", "Europe/Paris", "2026-03-28T23:00:00Z"),
+        ("2026-03-29T12:00:00+05:30", "2026-03-29T12:00:00Z", "Europe/Paris", "2026-03-29T06:30:00Z"),
+        ("2026-03-29T12:00:00", "2026-03-29T12:00:00Z", "", "2026-03-29T12:00:00Z"),
+    ],
+)
+def test_days_and_times_without_an_offset_are_those_of_the_zone(text: str, now: str, zone: str, expected: str) -> None:
+    """Also on the days on which clocks change; an age is elapsed time."""
+    place = times.place("since", text, at(now).astimezone(UTC), times.zone(zone))
+    assert place == times.Place(0, round(at(expected).timestamp() * 1000))
+
+
+def test_history_is_read_by_the_days_of_a_zone(demo: Hub) -> None:
+    """The window of yesterday, as somebody in Tokyo sees it."""
+    for hour in range(0, 48, 6):
+        demo.post(str(hour))
+        demo.later(hours=6)
+    tokyo = page(demo, since="yesterday", before="today", zone="Asia/Tokyo")[0]
+    assert tokyo == ["24", "18", "12", "6"]  # midnights at 15:00 UTC, three hours after noon
+    assert page(demo, since="yesterday", before="today")[0] == ["30", "24", "18", "12"]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Nowhere", "../etc/passwd", "/etc/localtime", "Europe", "x" * 300, "a\0b"])
+def test_an_unknown_zone_is_refused(demo: Hub, zone: str) -> None:
+    """With what to write instead."""
+    refusal = demo.refused("request.invalid", pb.ListMessagesRequest(room="demo", zone=zone))
+    assert refusal.detail.endswith("use a name such as Europe/Paris or UTC")
 
 
 def test_more_than_five_hundred_messages_a_page_are_refused(demo: Hub) -> None:

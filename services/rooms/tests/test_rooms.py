@@ -8,7 +8,7 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Done, Fact
-from services.rooms.tests.hub import START, Hub
+from services.rooms.tests.hub import START, Hub, rows_of
 
 
 def test_a_new_room_stands_on_the_subject_of_its_name(hub: Hub) -> None:
@@ -120,8 +120,8 @@ def test_a_deleted_room_is_gone_and_its_name_free(demo: Hub) -> None:
     assert after != before
     assert not demo.ask(pb.ListMessagesRequest(room="demo")).messages
     assert not demo.ask(pb.ListMembersRequest(room="demo")).members
-    rows = demo.tables.dump()
-    for table in ("member", "seen", "message", "thread", "delivery", "holding"):
+    rows = rows_of(demo.tables)
+    for table in ("member", "seen", "message", "message_words", "revision", "thread", "delivery", "holding"):
         assert rows[table] == [], table
 
 
