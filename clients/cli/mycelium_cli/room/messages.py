@@ -1,5 +1,6 @@
 """`room messages`: the room's history, newest first, a page at a time; and one message through its edits."""
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -13,7 +14,6 @@ from mycelium_cli.periods import zone
 from mycelium_cli.wording import Document, message_lines, sender, text_lines
 
 _MOST = 500
-_TIMES = ("before", "since")
 
 
 @command(
@@ -57,12 +57,18 @@ def query_of(filters: dict[str, object]) -> dict[str, str | int | list[str] | No
         "limit": int(str(filters["limit"])),
         "all": "true" if filters["everything"] else None,
         "q": _text(filters["search"]),
-        "tz": zone() if any(filters[name] for name in _TIMES) else None,
+        "tz": zone() if any(needs_zone(filters[name]) for name in ("before", "since")) else None,
     }
     sent = {name: _text(filters[name]) for name in ("before", "since", "sender", "kind", "status", "thread")}
     if sent["sender"]:
         sent["sender"] = sent["sender"].removeprefix("@").lower()
     return {**query, **sent}
+
+
+def needs_zone(moment: object) -> bool:
+    """Whether a time means something else in another zone: a day by name, or a clock without a zone."""
+    typed = str(moment or "").strip().lower()
+    return typed in {"today", "yesterday"} or bool(re.fullmatch(r"\d{4}-\d\d-\d\d([t ][\d:.]+)?", typed))
 
 
 def _text(value: object) -> str | None:
@@ -95,6 +101,6 @@ def draw_history(message: Document, paint: Paint) -> Iterator[str]:
     versions = message.get("history") or [message]
     yield f"{paint.bold(sender(message))} · {short(message['id'])}"
     for number, version in enumerate(versions):
-        when = version.get("edited_at") or version.get("created_at") or ""
+        when = version.get("edited_at") or version.get("created_at") or version.get("at") or ""
         yield paint.dim(f"{'edited' if number else 'posted'} {clean_line(when)}")
         yield from text_lines(version["content"])

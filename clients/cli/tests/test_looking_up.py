@@ -1,0 +1,143 @@
+"""Flags of `room messages`, `room event` and their kin as the hub gets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer
+from mycelium_cli import periods
+from mycelium_cli.room.messages import needs_zone
+
+PAGE = answer(200, {"items": [], "next": None, "older_before": "x~1"})
+
+
+def test_every_filter_reaches_the_hub_and_the_command_for_older_ones(scripted: ScriptedHub, run: Run) -> None:
+    """The page before this one is asked for with the same filters."""
+    scripted.play(PAGE)
+    words = ("--limit", "5", "--sender", "@Sec", "--kind", "action", "--status", "open", "--search", "a b", "--all")
+    ran = run("room", "messages", "--since", "2h", *words)
+    target = "limit=5&all=true&q=a%20b&since=2h&sender=sec&kind=action&status=open"
+    assert scripted.received[0].line == f"GET /api/rooms/demo/messages?{target} HTTP/1.1"
+    older = "--since 2h --sender @Sec --kind action --status open --search 'a b' --all --before x~1"
+    assert ran.out == f"no messages\nolder: mycelium room messages demo --limit 5 {older}\n"
+
+
+def test_days_begin_at_midnight_of_this_machine(
+    scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub may stand in another zone."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    scripted.play(PAGE)
+    run("room", "messages", "--since", "today")
+    assert scripted.received[0].line.endswith("?limit=50&tz=Europe%2FBerlin&since=today HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    ("typed", "needs"),
+    [
+        ("today", True),
+        ("Yesterday", True),
+        ("2026-03-29", True),
+        ("2026-03-29 02:30", True),
+        ("2026-03-29T02:30:00.000Z", False),
+        ("2026-03-29T02:30+02:00", False),
+        ("2026-03-29T02:30:00.000Z~7", False),
+        ("2h", False),
+        (None, False),
+    ],
+)
+def test_a_zone_is_told_where_it_matters(typed: str | None, needs: bool) -> None:
+    """A moment as printed is one everywhere."""
+    assert needs_zone(typed) is needs
+
+
+@pytest.mark.parametrize(("named", "zone"), [("UTC", "UTC"), (":Asia/Tokyo", "Asia/Tokyo"), ("CET-1CEST", "")])
+def test_the_zone_of_this_machine_has_a_name_or_none(named: str, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule is no name that a hub could know."""
+    monkeypatch.setenv("TZ", named)
+    assert periods.zone() == zone
+
+
+def test_one_message_with_its_texts(scripted: ScriptedHub, run: Run) -> None:
+    """By its own address."""
+    scripted.play(answer(200, {**MESSAGE, "history": [{"content": "x", "created_at": "t"}]}))
+    assert run("room", "messages", "--history", "1a2b3c4d").out == "@avery · 1a2b3c4d\nposted t\n  x\n"
+    assert scripted.received[0].line == "GET /api/rooms/demo/messages/1a2b3c4d?history=true HTTP/1.1"
+
+
+def test_the_channel_and_one_thread_can_not_both_be_meant(run: Run) -> None:
+    """Nothing is guessed."""
+    assert run("room", "messages", "--room", "x", "--all", "--thread", "1a2b3c4d").status == 2
+
+
+def test_an_event_is_posted_with_all_that_is_known_of_it(scripted: ScriptedHub, run: Run) -> None:
+    """The body of the reference."""
+    scripted.play(answer(201, {**MESSAGE, "message_type": "event"}))
+    details = ("--payload", '{"number": 48}', "--provenance", "pr:org/repo#48", "--provenance", "commit:abc")
+    ran = run("room", "event", "source_event", "New PR", "--ttl", "14d", "--status", "open", *details)
+    assert ran.out == "posted 1a2b3c4d\n"
+    assert scripted.received[0].document() == {
+        "content": "New PR",
+        "message_type": "event",
+        "metadata": {
+            "kind": "source_event",
+            "ttl_seconds": 1209600,
+            "status": "open",
+            "payload": {"number": 48},
+            "provenance": [{"type": "pr", "ref": "org/repo#48"}, {"type": "commit", "ref": "abc"}],
+        },
+    }
+
+
+@pytest.mark.parametrize("wrong", [("--ttl", "0"), ("--payload", "{"), ("--provenance", "org/repo"), ("--ttl", "soon")])
+def test_a_wrong_detail_of_an_event_is_refused_before_it_is_posted(wrong: tuple[str, str], run: Run) -> None:
+    """Exit 2, with what a right one looks like."""
+    ran = run("room", "event", "--room", "x", "--handle", "ci", *wrong, "note", "text")
+    assert ran.status == 2
+    assert wrong[0] in ran.err
+
+
+def test_an_event_is_closed(scripted: ScriptedHub, run: Run) -> None:
+    """Or set to what it is now."""
+    scripted.play(answer(200, {**MESSAGE, "status": "resolved"}), answer(200, {**MESSAGE, "status": "in_progress"}))
+    assert run("room", "resolve", "1a2b3c4d").out == "1a2b3c4d is resolved\n"
+    assert run("room", "resolve", "1a2b3c4d", "--status", "in_progress").out == "1a2b3c4d is in_progress\n"
+    assert [request.document() for request in scripted.received] == [{"status": "resolved"}, {"status": "in_progress"}]
+
+
+def test_a_room_is_changed_by_what_is_named(scripted: ScriptedHub, run: Run) -> None:
+    """Nothing else is sent; nothing at all is refused."""
+    room = {"name": "demo", "private": True}
+    scripted.play(*[answer(200, room)] * 3)
+    run("room", "set", "--private", "--title", "")
+    run("room", "set", "ops", "--shared")
+    run("room", "set", "--folder", "")
+    bodies = [request.document() for request in scripted.received]
+    assert bodies == [{"private": True, "title": ""}, {"private": False}, {"folder": ""}]
+    assert run("room", "set").status == 2
+
+
+def test_presence_is_told_for_a_while(scripted: ScriptedHub, run: Run) -> None:
+    """With a note; the time has bounds."""
+    scripted.play(answer(204))
+    assert run("presence", "working", "on #48", "--ttl", "2m").out == "@avery working: on #48, for 120 s\n"
+    assert scripted.received[0].document() == {"handle": "avery", "state": "working", "note": "on #48", "ttl_s": 120}
+    assert run("presence", "idle", "--ttl", "1h").status == 2
+
+
+def test_an_agent_is_paused_and_resumed(scripted: ScriptedHub, run: Run) -> None:
+    """A field of its record."""
+    scripted.play(answer(200, {"handle": "sec", "paused": True, "unread": 0}), answer(200, {"handle": "sec"}))
+    assert run("agent", "pause", "@Sec").out == "paused @sec\n"
+    assert run("agent", "resume", "sec").out == "resumed @sec\n"
+    assert [request.line for request in scripted.received] == ["PATCH /api/rooms/demo/members/sec HTTP/1.1"] * 2
+    assert [request.document() for request in scripted.received] == [{"paused": True}, {"paused": False}]
+
+
+def test_the_room_in_use_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of the reference when there is none."""
+    ran = run("room", "use")
+    assert (ran.status, ran.err.split(" Next")[0]) == (2, "error: No active room set.")
+    monkeypatch.setenv("MYCELIUM_ROOM_ID", "build")
+    assert run("room", "use").out == "using build (from MYCELIUM_ROOM_ID)\n"
