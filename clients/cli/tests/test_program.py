@@ -158,3 +158,26 @@ def test_completion_answers_the_shell() -> None:
     """What bash asks, and what it gets."""
     ran = run(_MYCELIUM_COMPLETE="bash_complete", COMP_WORDS="mycelium room sen", COMP_CWORD="2")
     assert ran.stdout == b"plain,send\n"
+
+
+def test_the_environment_alone_is_enough_and_nothing_is_written(
+    scripted: ScriptedHub, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A job in a container: no home, no settings, the credential passed on."""
+    monkeypatch.setenv("HOME", "/proc/nowhere")
+    monkeypatch.delenv("MYCELIUM_HOME")
+    monkeypatch.delenv("MYCELIUM_ACTIVE_ROOM")
+    monkeypatch.setenv("MYCELIUM_ROOM_ID", "build")
+    monkeypatch.setenv("MYCELIUM_AGENT_AUTH_TOKEN", "t0ken")
+    refused = {"slug": "handle.unregistered", "detail": "@avery is not a registered agent or user"}
+    turn = {"message": MESSAGE, "earlier": [], "redelivered": False, "ack": "a1", "reason": "mention"}
+    scripted.play(
+        answer(201, MESSAGE), answer(200, {"items": [], "next": None, "older_before": None}), answer(200, turn),
+        answer(204), answer(403, refused),
+    )  # fmt: skip
+    before = sorted(tmp_path.rglob("*"))
+    lines = (["room", "send", "done"], ["room", "messages", "--limit", "10"], ["await"], ["respond", "ok"])
+    assert [run(*line).returncode for line in lines] == [0, 0, 0, 4]
+    assert {request.headers["authorization"] for request in scripted.received} == {"Bearer t0ken"}
+    assert scripted.received[0].line == "POST /api/rooms/build/messages HTTP/1.1"
+    assert sorted(tmp_path.rglob("*")) == before

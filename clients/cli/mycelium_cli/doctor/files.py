@@ -14,7 +14,7 @@ from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
 _PART = "files"
 _MOST_FILES = 20_000
 _SHOWN = 3
-_PRIVATE = ("secrets", "nats", "tables", "run", "logs")
+_PRIVATE = (".", "config.toml", "nats", "tables", "run", "logs")
 _LOW_BYTES, _FULL_BYTES = 2 * 1024**3, 256 * 1024**2
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -60,7 +60,7 @@ def _walk(home: str) -> tuple[list[str], list[str], int]:
 def _private(home: str, path: str) -> bool:
     """Whether a file holds secrets or what was said in rooms. Below a closed folder it doesn't matter."""
     parts = os.path.relpath(path, home).split(os.sep)
-    return parts == ["config.toml"] or (len(parts) == 1 and parts[0] in _PRIVATE) or parts[0] == "secrets"
+    return parts[0] == "secrets" or (len(parts) == 1 and parts[0] in _PRIVATE)
 
 
 def _some(paths: list[str]) -> str:
