@@ -18,13 +18,14 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig, StreamInfo
 
-from mycelium_kernel import subjects
+from mycelium_kernel import subjects, tasks
 from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.fitness import Unfit, check_server, check_stream, check_sync
+
+__all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", "reaching"]
 
 LOGGER = logging.getLogger(__name__)
 DEDUPLICATION_S = 600.0
-MAX_PAYLOAD = 8 * 1024 * 1024
-MIN_SERVER = (2, 12)  # the first with atomic batches and message schedules
 CONNECT_S = 10.0
 RECONNECT_S = 0.1
 READ_S = 5.0
@@ -52,10 +53,6 @@ class NatsSettings:
     replicas: int = 1
     monitor_user: str = ""
     monitor_password: str = ""
-
-
-class Unfit(Exception):
-    """The NATS server, or its stream, is not set up so that the promises can be kept. The text says what to change."""
 
 
 class Connection:
@@ -134,11 +131,11 @@ class Connection:
 
         Raises `Unfit`. Sets `epoch`, a text that differs for every stream ever made.
         """
-        _check_server(self.client)
+        check_server(self.client)
         await _check_sync(self.settings)
         wanted = fact_stream(self.settings.replicas)
         info = await self._find_stream(wanted)
-        _check_stream(info.config, wanted)
+        check_stream(info.config, wanted)
         self.epoch = _epoch(info)
 
     async def _find_stream(self, wanted: StreamConfig) -> StreamInfo:
@@ -235,11 +232,20 @@ async def _connect(settings: NatsSettings, user: str, password: str, **options: 
 
 
 async def _close(client: Client) -> None:
-    """Close, within two seconds: a server that is stopped in its tracks reads nothing any more."""
-    if not client.is_closed:
-        with contextlib.suppress(*NATS_ERRORS):
-            async with asyncio.timeout(CLOSE_S):
-                await client.close()
+    """Close, within two seconds: a server that is stopped in its tracks reads nothing any more.
+
+    nats-py gives up half-way when the server died a moment ago; then its socket and its readers are ended here.
+    """
+    if client.is_closed:
+        return
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await client.close()
+    except NATS_ERRORS as error:
+        LOGGER.info("closing the connection to NATS: %s", error or type(error).__name__)
+        await tasks.end([subscription._wait_for_msgs_task for subscription in client._subs.values()])  # noqa: SLF001
+        if client._transport:  # noqa: SLF001
+            client._transport.close()  # noqa: SLF001
 
 
 def _epoch(info: StreamInfo) -> str:
@@ -262,14 +268,6 @@ def fact_stream(replicas: int) -> StreamConfig:
     )
 
 
-def _check_server(client: Client) -> None:
-    version = client.connected_server_version
-    if (version.major, version.minor) < MIN_SERVER:
-        raise Unfit(f"NATS {version.major}.{version.minor} is too old: use {MIN_SERVER[0]}.{MIN_SERVER[1]} or later")
-    if client.max_payload < MAX_PAYLOAD:
-        raise Unfit(f"NATS takes at most {client.max_payload} bytes a message: set `max_payload: {MAX_PAYLOAD}`")
-
-
 async def _check_sync(settings: NatsSettings) -> None:
     """Read back from the servers that every fact is synced to disk before it is acknowledged."""
     if not settings.monitor_user:
@@ -279,17 +277,7 @@ async def _check_sync(settings: NatsSettings) -> None:
         answers = await _ask_servers(client, settings.replicas)
     finally:
         await _close(client)
-    if not answers:
-        raise Unfit(
-            f"NATS does not let the user {settings.monitor_user!r} read its settings: it needs the system account"
-        )
-    for answer in answers:
-        if not answer.get("jetstream", {}).get("config", {}).get("sync_always"):
-            name = answer.get("server_name", "")
-            raise Unfit(
-                f"the NATS server {name!r} acknowledges before its disk has the message: "
-                "set `sync_interval: always` under `jetstream`"
-            )
+    check_sync(answers, settings.monitor_user)
 
 
 async def _ask_servers(client: Client, count: int) -> list[dict[str, Any]]:
@@ -310,14 +298,3 @@ async def _ask_servers(client: Client, count: int) -> list[dict[str, Any]]:
         async with asyncio.timeout(MONITOR_S):
             await enough.wait()
     return answers
-
-
-def _check_stream(found: StreamConfig, wanted: StreamConfig) -> None:
-    for name in ("storage", "retention", "num_replicas", "allow_atomic", "subjects", "duplicate_window"):
-        has, wants = getattr(found, name), getattr(wanted, name)
-        if has != wants and not (name == "num_replicas" and has is not None and has > wants):
-            raise Unfit(f"the stream {subjects.STREAM} has {name} {has!r}, it must be {wants!r}")
-    limits = ("max_age", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
-    limited = [name for name in limits if (getattr(found, name) or -1) > 0]
-    if limited:
-        raise Unfit(f"the stream {subjects.STREAM} would delete or refuse facts: remove its {', '.join(limited)}")

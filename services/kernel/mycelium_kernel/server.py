@@ -32,6 +32,7 @@ LOGGER = logging.getLogger(__name__)
 TASKS = 1024  # requests in work at once; more are told to come back later
 LONGEST_S = 3600.0  # for a caller that does not say how long it waits
 DRAIN_S = 5.0
+START_S = 5.0
 LOOK_AGAIN_S = 0.05  # whether those that wait for an answer can still be reached
 BUSY = Refusal("rate.limited", "too many requests are in work; try again in a moment")
 
@@ -83,7 +84,8 @@ class Server:
         await self._micro.add_endpoint(
             name="health", subject=subjects.health(self.service, "*"), handler=self._answer_health
         )
-        await self.connection.client.flush()  # whoever asks from now on finds it
+        # Its own answer says that the server knows the subjects; nats-py's `flush` would overtake them.
+        await self.connection.client.request(subjects.health(self.service, self.service), timeout=START_S)
 
     async def stop(self) -> None:
         """Take no more requests, answer those that have come, end those that can't be answered any more."""

@@ -11,7 +11,7 @@ import nats.errors
 import pytest
 from nats.js.api import RetentionPolicy, StorageType
 
-from mycelium_kernel import connections, subjects, testing
+from mycelium_kernel import connections, fitness, subjects, testing
 from mycelium_kernel.connections import Connection, Unfit
 from mycelium_kernel.errors import Unavailable
 from services.kernel.tests import toy
@@ -48,7 +48,7 @@ async def test_a_server_that_takes_small_messages_only_is_refused(
 
 async def test_an_old_server_is_refused(nats_server: testing.NatsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The version is read from the server itself."""
-    monkeypatch.setattr(connections, "MIN_SERVER", (99, 0))
+    monkeypatch.setattr(fitness, "MIN_SERVER", (99, 0))
     assert "use 99.0 or later" in await refused(nats_server)
 
 
