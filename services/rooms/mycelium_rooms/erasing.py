@@ -19,9 +19,7 @@ from nats.js.api import RawStreamMsg
 from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import clock, events, headers, subjects
 from mycelium_kernel.connections import reaching
-from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Reaction, Stored
-from mycelium_kernel.tables import Tables
 from mycelium_rooms.model import millis
 
 if TYPE_CHECKING:
@@ -29,20 +27,14 @@ if TYPE_CHECKING:
 
 AGAIN = "erase"
 AGAIN_S = 30.0  # longer than a command may take: nobody appends to the room any more
-MERGE_PAGES = 200  # of the index of words that one step writes, a few milliseconds
-MERGED = 2  # changes of a step that did something (SQLite's own measure)
 REMEMBERED_S = 3600.0  # for how long a lost timer is armed again
 CREATED = events.type_name(events_pb2.RoomCreated)
 
 
 async def erase(runtime: Runtime, event: events_pb2.RoomDeleted, stored: Stored) -> None:
-    """The room's facts, and the one that gave it its name; then what the tables' files may still hold."""
+    """The room's facts, and the one that gave it its name. The tables are swept by each process for itself."""
     await _delete(runtime, subjects.of_room(event.room_id))
     await _delete(runtime, stored.subject, stored.sequence, lambda fact: _is_creation(fact, event.room_id))
-    if runtime.projector:
-        await runtime.projector.wait(stored.sequence)
-    await _forget_words(runtime)
-    _shrink(runtime)
     await _arm(runtime, event.room_id, clock.to_millis(event.deleted_at))
 
 
@@ -58,7 +50,7 @@ async def arm(runtime: Runtime) -> None:
     """Arm the timers of rooms that were deleted a short while ago."""
     since = millis(runtime.clock()) - round(REMEMBERED_S * 1000)
     assert runtime.tables is not None
-    for room_id, deleted_at in runtime.tables.all("SELECT * FROM grave WHERE deleted_at > ?", since):
+    for room_id, deleted_at in runtime.tables.all("SELECT room_id, deleted_at FROM grave WHERE deleted_at > ?", since):
         await _arm(runtime, room_id, deleted_at)
 
 
@@ -99,27 +91,3 @@ async def _next(runtime: Runtime, subject: str, sequence: int) -> RawStreamMsg |
 async def _overwrite(runtime: Runtime, sequence: int) -> None:
     with reaching("the log"):
         await runtime.connection.jetstream.delete_msg(subjects.STREAM, sequence)
-
-
-async def _forget_words(runtime: Runtime) -> None:
-    """Merge the index of words step by step: until then its pages hold the words of deleted messages too."""
-    tables = runtime.tables
-    assert tables is not None
-    steps, changed = -MERGE_PAGES, True
-    while changed:
-        before = _changes(tables)
-        tables.execute("INSERT INTO message_words (message_words, rank) VALUES ('merge', ?)", steps)
-        steps, changed = MERGE_PAGES, _changes(tables) - before >= MERGED
-        await asyncio.sleep(0)
-
-
-def _changes(tables: Tables) -> int:
-    row = tables.one("SELECT total_changes()")
-    return int(row[0]) if row else 0
-
-
-def _shrink(runtime: Runtime) -> None:
-    """Empty the write-ahead log of the tables. Raises `Unavailable` when a reader is in the way."""
-    tables = runtime.tables
-    if tables and tables.one("PRAGMA journal_mode") == ("wal",) and not tables.shrink():
-        raise Unavailable("the tables are being read; their old pages can't be removed yet")

@@ -17,9 +17,11 @@ CREATE TABLE room (
 -- Rooms that were deleted: nothing of them is left but this.
 CREATE TABLE grave (
   room_id TEXT PRIMARY KEY,
-  deleted_at INTEGER NOT NULL
+  deleted_at INTEGER NOT NULL,
+  swept INTEGER NOT NULL              -- 1 when no row of it is left in this file: housekeeping, not from the log
 ) WITHOUT ROWID;
 CREATE INDEX grave_time ON grave (deleted_at);
+CREATE INDEX grave_unswept ON grave (swept) WHERE swept = 0;
 
 -- People of the hub.
 CREATE TABLE user (

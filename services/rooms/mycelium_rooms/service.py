@@ -24,6 +24,7 @@ from mycelium_rooms import (
     queries_history,
     queries_messages,
     queries_rooms,
+    sweeping,
 )
 from mycelium_rooms.waits import Waits
 
@@ -62,7 +63,7 @@ PROJECTION = Projection(
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
     },
-    room_tables=("room", "member", "seen", "message", "revision", "thread", "delivery", "holding"),
+    room_tables=("room", "member", "seen"),
     erased={events_pb2.RoomDeleted: lambda event: event.room_id},
 )
 
@@ -79,7 +80,7 @@ def service(waits: Waits | None = None) -> Service:
         reactions=(erasing.ERASER,),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
-        workers=(waits.watch, expiry.watch_expiry),
+        workers=(waits.watch, expiry.watch_expiry, sweeping.sweep_tables),
     )
 
 

@@ -17,6 +17,7 @@ from mycelium_kernel.service import Actor, Command, Context, Done, Fact, Query
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
 from mycelium_rooms.service import PROJECTION, service
+from mycelium_rooms.sweeping import Sweeper
 from mycelium_rooms.waits import Waits
 
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -120,6 +121,13 @@ class Hub:
     def leave(self, handle: str, room: str = "demo") -> None:
         """A member leaves."""
         self.ask(service_pb2.RemoveMemberRequest(room=room, handle=handle), "avery")
+
+    def sweep(self) -> None:
+        """What is left of deleted rooms goes."""
+        sweeper = Sweeper(self.tables)
+        while sweeper.step():
+            pass
+        assert sweeper.is_shrunk()
 
     def post(
         self, content: str, handle: str = "avery", session: str = "", room: str = "demo", **fields: Any

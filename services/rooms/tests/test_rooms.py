@@ -120,6 +120,7 @@ def test_a_deleted_room_is_gone_and_its_name_free(demo: Hub) -> None:
     assert after != before
     assert not demo.ask(pb.ListMessagesRequest(room="demo")).messages
     assert not demo.ask(pb.ListMembersRequest(room="demo")).members
+    demo.sweep()
     rows = rows_of(demo.tables)
     for table in ("member", "seen", "message", "message_words", "revision", "thread", "delivery", "holding"):
         assert rows[table] == [], table

@@ -79,6 +79,7 @@ def test_the_index_forgets_a_deleted_room(demo: Hub) -> None:
     demo.post("shared word", room="other")
     demo.post("shared word")
     demo.ask(pb.DeleteRoomRequest(room="other"), "avery")
+    demo.sweep()
     assert len({row[1] for row in rows_of(demo.tables)["message_words"]}) == 1
     assert listed(demo, query="shared") == ["shared word"]
 
