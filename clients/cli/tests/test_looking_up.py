@@ -20,7 +20,7 @@ def test_every_filter_reaches_the_hub_and_the_command_for_older_ones(scripted: S
     target = "limit=5&all=true&q=a%20b&since=2h&sender=sec&kind=action&status=open"
     assert scripted.received[0].line == f"GET /api/rooms/demo/messages?{target} HTTP/1.1"
     older = "--since 2h --sender @Sec --kind action --status open --search 'a b' --all --before x~1"
-    assert ran.out == f"no messages\nolder: mycelium room messages demo --limit 5 {older}\n"
+    assert ran.out == f"no messages in this stretch\nolder: mycelium room messages demo --limit 5 {older}\n"
 
 
 def test_days_begin_at_midnight_of_this_machine(

@@ -203,7 +203,10 @@ def test_live_events() -> None:
         "-- the room is now called The demo, and private"
     ]
     assert drawn("room_deleted", {"room": "demo"}) == ["-- the room demo was deleted"]
-    assert drawn("event_status", {"id": MESSAGE["id"], "status": "expired"}) == ["-- event 1a2b3c4d is expired"]
+    status = {"id": MESSAGE["id"], "status": "expired", "set_by": ""}
+    assert drawn("event_status", status) == ["-- event 1a2b3c4d is expired"]
+    resolved = {**status, "status": "resolved", "set_by": "sec"}
+    assert drawn("event_status", resolved) == ["-- event 1a2b3c4d is resolved, says @sec"]
     assert drawn("presence", {"handle": "sec", "presence": "working", "note": "on #48"}) == [
         "-- @sec is working: on #48"
     ]

@@ -91,7 +91,7 @@ def draw_page(page: Document, again: str, paint: Paint) -> Iterator[str]:
     for message in page["items"]:
         yield from message_lines(message, paint)
     if not page["items"]:
-        yield "no messages"
+        yield "no messages" if not page.get("older_before") else "no messages in this stretch"
     if page.get("older_before"):
         yield paint.dim(f"older: {again} --before {clean_line(page['older_before'])}")
 

@@ -98,6 +98,12 @@ def _presence(data: Document) -> str:
     return f"{at(data['handle'])} is {clean_line(data['presence'])}{note}"
 
 
+def _event_status(data: Document) -> str:
+    """How far an event is, and who said so; nobody when its time was over."""
+    by = f", says {at(data['set_by'])}" if data.get("set_by") else ""
+    return f"event {short(data['id'])} is {clean_line(data.get('status') or 'open')}{by}"
+
+
 def _room_changed(data: Document) -> str:
     kind = "private" if data.get("private") else "shared"
     return f"the room is now called {clean_line(data.get('title') or data.get('name'))}, and {kind}"
@@ -105,7 +111,7 @@ def _room_changed(data: Document) -> str:
 
 _SMALL_PRINT: dict[str, Callable[[Document], str]] = {
     "message_amended": lambda data: f"{short(data['id'])} in thread {short(data['thread'])} was edited",
-    "event_status": lambda data: f"event {short(data.get('id'))} is {clean_line(data.get('status', ''))}",
+    "event_status": _event_status,
     "member_joined": lambda data: f"{person(data.get('name'), data['handle'])} is in the room",
     "member_left": lambda data: f"{person('', data['handle'])} left the room",
     "presence": _presence,
