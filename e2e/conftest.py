@@ -41,6 +41,14 @@ def own_hub(tmp_path: Path) -> Iterator[Hub]:
 
 
 @pytest.fixture
+def new_hub(tmp_path: Path) -> Iterator[Hub]:
+    """A hub that has not been started: its home is not even there."""
+    found = Hub(tmp_path / "new")
+    yield found
+    found.close()
+
+
+@pytest.fixture
 def machine(hub: Hub, tmp_path: Path) -> Iterator[Machine]:
     """A computer that uses the shared hub from elsewhere."""
     found = Machine(tmp_path / "client", hub.url)

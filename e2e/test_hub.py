@@ -16,9 +16,9 @@ from e2e.web import Api, path
 
 
 @requirement("hub:up:ready", "hub:down")
-def test_up_starts_a_hub_on_an_empty_home_and_down_stops_it(tmp_path: Path) -> None:
+def test_up_starts_a_hub_on_an_empty_home_and_down_stops_it(new_hub: Hub) -> None:
     """Its address is printed and written down; down is right the second time too."""
-    hub = Hub(tmp_path / "home").start()
+    hub = new_hub.start()
     assert hub.process is not None
     said = hub.process.line(lambda line: "http://" in line, "the address")
     assert hub.url in said
