@@ -17,7 +17,7 @@ SHORT_ID = re.compile(r"[0-9a-f]{8}")
 
 ROOM_NAME_CHARACTERS = 100
 ROOM_NAME_BYTES = 255
-RESERVED_HANDLES = frozenset({"hub", "system"})
+RESERVED_HANDLES = frozenset({"all", "hub", "system"})
 
 
 def handle(text: str) -> str:
