@@ -12,34 +12,58 @@ from mycelium_rooms.commands_messages import Addressee, Standing
 from mycelium_rooms.model import RoomRow
 from mycelium_rooms.waits import Waits
 
+ALL = "all"  # names every agent of the room; nobody can have it as a handle
 
-def find(tables: Tables, waits: Waits, room: RoomRow, text: str) -> tuple[Addressee, ...]:
+
+def find(tables: Tables, waits: Waits, room: RoomRow, sender: str, text: str) -> tuple[Addressee, ...]:
     """Whom `text` names, each recipient once."""
     found: dict[str, Addressee] = {}
-    for addressee in _each(tables, waits, room, mentions.parse(text)):
+    for addressee in _each(tables, waits, room, sender, mentions.parse(text)):
         known = found.get(addressee.queue)
         if known is None or (known.silent and not addressee.silent):
             found[addressee.queue] = addressee
     return tuple(found.values())
 
 
-def _each(tables: Tables, waits: Waits, room: RoomRow, named: Iterable[mentions.Name]) -> Iterator[Addressee]:
+def _each(
+    tables: Tables, waits: Waits, room: RoomRow, sender: str, named: Iterable[mentions.Name]
+) -> Iterator[Addressee]:
     for name in named:
-        standing = _standing(tables, room, name.handle)
-        handles = [name.handle]
-        if standing is Standing.UNKNOWN:
-            team = _team(tables, room, name.handle)
-            handles, standing = (team, Standing.PRESENT) if team else (handles, standing)
+        handles, standing = _handles(tables, room, sender, name.handle)
         for handle in handles:
             queue = names.queue(handle, name.seat)
+            present = standing is Standing.PRESENT
             yield Addressee(
                 handle,
                 name.seat,
                 name.silent,
                 standing,
-                waiting=standing is Standing.PRESENT and waits.is_open(room.id, queue),
+                waiting=present and waits.is_open(room.id, queue),
+                paused=present and is_paused(tables, room, handle),
                 last_seen=_last_seen(tables, room, handle),
             )
+
+
+def _handles(tables: Tables, room: RoomRow, sender: str, name: str) -> tuple[list[str], Standing]:
+    """The handles that a name stands for: a member's or user's own, else all agents, else a team's."""
+    standing = _standing(tables, room, name)
+    if standing is not Standing.UNKNOWN:
+        return [name], standing
+    if name == ALL:
+        return [handle for handle in _agents(tables, room) if handle != sender], Standing.PRESENT
+    team = _team(tables, room, name)
+    return (team, Standing.PRESENT) if team else ([name], standing)
+
+
+def _agents(tables: Tables, room: RoomRow) -> list[str]:
+    sql = "SELECT handle FROM member WHERE room_id = ? AND has_left = 0 AND kind = ? ORDER BY handle"
+    return [row[0] for row in tables.all(sql, room.id, views_pb2.MEMBER_KIND_AGENT)]
+
+
+def is_paused(tables: Tables, room: RoomRow, handle: str) -> bool:
+    """Whether a member's deliveries wait until it is resumed."""
+    row = tables.one("SELECT paused FROM member WHERE room_id = ? AND handle = ?", room.id, handle)
+    return bool(row and row[0])
 
 
 def _standing(tables: Tables, room: RoomRow, handle: str) -> Standing:

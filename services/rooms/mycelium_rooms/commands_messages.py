@@ -18,7 +18,7 @@ from mycelium_rooms.commands_events import event_fields
 from mycelium_rooms.commands_text import check_content, message_type, metadata
 from mycelium_rooms.model import RoomRow, session_of, speaker
 
-DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED})
+DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED, views_pb2.MENTION_STATE_PAUSED})
 RECIPIENTS = 1_000  # after teams have been expanded
 
 
@@ -39,6 +39,7 @@ class Addressee:
     silent: bool
     standing: Standing
     waiting: bool = False
+    paused: bool = False
     last_seen: int = 0
 
     @property
@@ -190,6 +191,8 @@ def _state(addressee: Addressee, sender: str) -> views_pb2.MentionState.ValueTyp
         return views_pb2.MENTION_STATE_LEFT
     if addressee.silent:
         return views_pb2.MENTION_STATE_SILENT
+    if addressee.paused:
+        return views_pb2.MENTION_STATE_PAUSED
     return views_pb2.MENTION_STATE_WOKEN if addressee.waiting else views_pb2.MENTION_STATE_QUEUED
 
 

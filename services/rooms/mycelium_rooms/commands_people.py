@@ -127,6 +127,8 @@ def _changed(
         member.team = line("team", request.team, NAME_CHARACTERS)
     if request.HasField("notes"):
         member.notes = paragraphs("notes", request.notes, NOTES_CHARACTERS)
+    if request.HasField("paused"):
+        member.paused = request.paused
     if request.set_allow_from:
         allowed = list(dict.fromkeys(names.handle(text) for text in request.allow_from))
         if len(allowed) > ALLOW_FROM:

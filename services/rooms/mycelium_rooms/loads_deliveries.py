@@ -7,11 +7,19 @@ from mycelium_kernel import names, subjects
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
-from mycelium_rooms import lookup
+from mycelium_rooms import addressees, lookup
 from mycelium_rooms.commands_deliveries import Delivery, Marking, Queue, Taking
 from mycelium_rooms.loads_rooms import ROOMS
 from mycelium_rooms.model import RoomRow, session_of, speaker
 
+NEXT, NEXT_OF_THREAD = (
+    f"""SELECT message_id, state, attempts FROM delivery INDEXED BY {index}
+        WHERE room_id = ?1 AND queue = ?2 AND ended_at = 0 AND {place} AND message_id != ?4
+          AND NOT EXISTS (SELECT 1 FROM holding WHERE holding.room_id = ?1 AND holding.queue = ?2 AND received = 1
+                          AND holding.message_id = delivery.message_id AND holding.session = ?5)
+        ORDER BY sequence LIMIT 1"""  # noqa: S608 - fixed texts
+    for index, place in (("delivery_open", "?3 = ''"), ("delivery_thread", "thread = ?3"))
+)
 RECEIVED = 500  # deliveries that one call can end; the next call ends more
 
 
@@ -34,19 +42,15 @@ def for_take(tables: Tables, request: service_pb2.TakeDeliveryRequest, context: 
            AND received = 1 AND ended = 0 ORDER BY given LIMIT ?""",
         queue.room.id, speaker(context), session, queue.name, RECEIVED,
     )  # fmt: skip
-    following = _following(tables, queue, thread, session, named.message_id if named else "")
+    following = None
+    if not addressees.is_paused(tables, queue.room, speaker(context)):
+        following = _following(tables, queue, thread, session, named.message_id if named else "")
     return Taking(queue, tuple(row[0] for row in rows), named, following)
 
 
 def _following(tables: Tables, queue: Queue, thread: str, session: str, named: str) -> Delivery | None:
-    row = tables.one(
-        """SELECT message_id, state, attempts FROM delivery INDEXED BY delivery_open
-           WHERE room_id = ?1 AND queue = ?2 AND ended_at = 0 AND (?3 = '' OR thread = ?3) AND message_id != ?4
-             AND NOT EXISTS (SELECT 1 FROM holding WHERE holding.room_id = ?1 AND holding.queue = ?2 AND received = 1
-                             AND holding.message_id = delivery.message_id AND holding.session = ?5)
-           ORDER BY sequence LIMIT 1""",
-        queue.room.id, queue.name, thread, named, session,
-    )  # fmt: skip
+    """The oldest delivery for the session, at the front of an index however many wait."""
+    row = tables.one(NEXT_OF_THREAD if thread else NEXT, queue.room.id, queue.name, thread, named, session)
     return Delivery(row[0], row[1], row[2]) if row else None
 
 

@@ -22,7 +22,7 @@ def for_post(waits: Waits) -> Callable[[Tables, service_pb2.PostMessageRequest, 
         if request.respond:
             lookup.require_registered(tables, room, sender)
         thread, reply_to = _place(tables, room, request, context)
-        named = addressees.find(tables, waits, room, check_content(request.content))
+        named = addressees.find(tables, waits, room, sender, check_content(request.content))
         near = _near(tables, room, named, sender)
         return Posting(room, lookup.user_name(tables, sender), thread, reply_to, named, near)
 
@@ -66,7 +66,7 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
         sql = "SELECT sender_handle, content, mentions FROM message WHERE room_id = ? AND message_id = ?"
         row = tables.one(sql, room.id, message_id)
         assert row is not None
-        named = addressees.find(tables, waits, room, check_content(request.content))
+        named = addressees.find(tables, waits, room, sender, check_content(request.content))
         near = _near(tables, room, named, sender)
         mentions = tuple(views_pb2.Message.FromString(row[2]).mentions)
         return Amending(room, message_id, row[0], row[1], mentions, named, near)

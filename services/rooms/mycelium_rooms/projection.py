@@ -42,8 +42,8 @@ def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> 
 def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored) -> None:
     member = event.member
     tables.execute(
-        "INSERT OR REPLACE INTO member VALUES (?, ?, ?, ?, ?, 0, ?)",
-        event.room_id, member.handle, member.kind, member.owner, member.team, member.SerializeToString(),
+        "INSERT OR REPLACE INTO member VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
+        event.room_id, member.handle, member.kind, member.owner, member.team, member.paused, member.SerializeToString(),
     )  # fmt: skip
 
 
@@ -84,7 +84,9 @@ def _seen(tables: Tables, room_id: str, handle: str, at: int) -> None:
 def _queue(tables: Tables, room_id: str, queue: str, message_id: str, sequence: int, thread: str) -> None:
     handle = queue.partition("#")[0]
     insert = "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0)"
-    tables.execute(insert, room_id, queue, message_id, handle, sequence, thread, QUEUED)
+    if tables.execute(insert, room_id, queue, message_id, handle, sequence, thread, QUEUED):
+        upsert = "INSERT INTO unread VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1"
+        tables.execute(upsert, room_id, handle)
 
 
 def _answered(tables: Tables, event: events_pb2.MessagePosted) -> None:
@@ -115,7 +117,9 @@ def _end(
     """The first end of a delivery stands, for every session that was given it."""
     of = "WHERE room_id = ? AND queue = ? AND message_id = ?"
     update = f"UPDATE delivery SET state = ?, ended_at = ? {of} AND ended_at = 0"  # noqa: S608 - fixed text
-    tables.execute(update, state, at, room_id, queue, message_id)
+    if tables.execute(update, state, at, room_id, queue, message_id):
+        counted = "UPDATE unread SET deliveries = deliveries - 1 WHERE room_id = ? AND handle = ?"
+        tables.execute(counted, room_id, queue.partition("#")[0])
     tables.execute(f"UPDATE holding SET ended = 1 {of}", room_id, queue, message_id)  # noqa: S608 - fixed text
 
 

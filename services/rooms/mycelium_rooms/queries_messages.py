@@ -55,13 +55,21 @@ def _history(tables: Tables, room: RoomRow, message: views_pb2.Message) -> Itera
 def list_receipts(
     tables: Tables, request: service_pb2.ListReceiptsRequest, context: Context
 ) -> service_pb2.ListReceiptsResponse:
+    """What became of every mention, also of those that were amended away, or for which nothing was queued."""
     room = lookup.find_room(tables, request.room, context)
+    message = _message(tables, room, lookup.find_message(tables, room, request.message), context)
     rows = tables.all(
-        """SELECT queue, state, attempts, session, offered_at, ended_at FROM delivery INDEXED BY delivery_message
-           WHERE room_id = ? AND message_id = ? ORDER BY queue""",
-        room.id, lookup.find_message(tables, room, request.message),
+        """SELECT queue, state, attempts, session, offered_at, ended_at, coalesce(has_left, 0), coalesce(paused, 0)
+           FROM delivery INDEXED BY delivery_message
+           LEFT JOIN member ON member.room_id = delivery.room_id AND member.handle = delivery.handle
+           WHERE delivery.room_id = ? AND message_id = ?""",
+        room.id, message.id,
     )  # fmt: skip
-    return service_pb2.ListReceiptsResponse(receipts=[views.receipt(row) for row in rows])
+    receipts = {row[0]: views.receipt(row) for row in rows}
+    for mention in message.mentions:
+        if mention.handle not in receipts:
+            receipts[mention.handle] = views_pb2.Receipt(handle=mention.handle, mention=mention.state)
+    return service_pb2.ListReceiptsResponse(receipts=[receipts[handle] for handle in sorted(receipts)])
 
 
 def get_delivery(

@@ -40,7 +40,8 @@ CREATE TABLE member (
   kind INTEGER NOT NULL,              -- MemberKind
   owner TEXT NOT NULL,
   team TEXT NOT NULL,
-  has_left INTEGER NOT NULL,              -- 1 when it has left
+  has_left INTEGER NOT NULL,          -- 1 when it has left
+  paused INTEGER NOT NULL,            -- 1 when its deliveries wait until it is resumed
   record BLOB NOT NULL,               -- the Member as it was saved
   PRIMARY KEY (room_id, handle)
 ) WITHOUT ROWID;
@@ -162,8 +163,16 @@ CREATE TABLE delivery (
   PRIMARY KEY (room_id, queue, message_id)
 ) WITHOUT ROWID;
 CREATE INDEX delivery_open ON delivery (room_id, queue, sequence) WHERE ended_at = 0;
-CREATE INDEX delivery_unread ON delivery (room_id, handle) WHERE ended_at = 0;
+CREATE INDEX delivery_thread ON delivery (room_id, queue, thread, sequence) WHERE ended_at = 0;
 CREATE INDEX delivery_message ON delivery (room_id, message_id, queue);
+
+-- How many deliveries of a handle have not ended, in all its queues: counted as they come and go, since they may be many.
+CREATE TABLE unread (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  deliveries INTEGER NOT NULL,
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
 
 -- Which sessions were given a delivery: several may have been.
 CREATE TABLE holding (

@@ -63,7 +63,7 @@ PROJECTION = Projection(
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
     },
-    room_tables=("room", "member", "seen"),
+    room_tables=("room", "member", "seen", "unread"),
     erased={events_pb2.RoomDeleted: lambda event: event.room_id},
 )
 

@@ -38,7 +38,7 @@ async def sweep_tables(runtime: Runtime) -> None:
     tables = runtime.tables
     assert tables is not None
     sweeper = Sweeper(tables)
-    while True:  # noqa: ASYNC110 - what is left to do stands in the tables
+    while True:
         is_busy = sweeper.step() or not sweeper.is_shrunk()
         await asyncio.sleep(STEP_S if is_busy else LOOK_S)
 

@@ -16,6 +16,7 @@ MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, conten
 
 ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
   (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0) FROM room"""
+GIVEN = (views_pb2.DELIVERY_STATE_OFFERED, views_pb2.DELIVERY_STATE_DELIVERED)
 # For ?1, the handle that asks: a room is seen by all, unless it is private; then by its creator and its members. A room
 # that is being imported is seen by nobody.
 VISIBLE = """(NOT room.importing AND (NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR
@@ -27,10 +28,9 @@ KIND = f"""SELECT min(kind) FROM member JOIN room USING (room_id)
 OWNED = f"""SELECT room.name, member.handle FROM member JOIN room USING (room_id)
   WHERE owner = ?2 AND has_left = 0 AND {VISIBLE} ORDER BY folded, member.handle LIMIT 1000"""  # noqa: S608 - fixed text
 
-MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0),
-  (SELECT count(*) FROM delivery INDEXED BY delivery_unread
-   WHERE delivery.room_id = member.room_id AND delivery.handle = member.handle AND ended_at = 0)
+MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0), coalesce(deliveries, 0)
   FROM member LEFT JOIN user ON user.handle = member.handle
+  LEFT JOIN unread ON unread.room_id = member.room_id AND unread.handle = member.handle
   LEFT JOIN seen ON seen.room_id = member.room_id AND seen.handle = member.handle"""
 
 
@@ -97,8 +97,12 @@ def user(row: tuple[Any, ...]) -> views_pb2.User:
 
 
 def receipt(row: tuple[Any, ...]) -> views_pb2.Receipt:
-    """Queue, state, attempts, session, time given out, time ended."""
+    """Queue, state, attempts, session, time given out, time ended, and whether the member has left or is paused."""
     shown = views_pb2.Receipt(handle=row[0], state=row[1], attempts=row[2], session=row[3])
+    if row[1] in GIVEN and row[2] > 1:
+        shown.state = views_pb2.DELIVERY_STATE_REDELIVERED
+    if row[1] == views_pb2.DELIVERY_STATE_QUEUED and (row[6] or row[7]):
+        shown.mention = views_pb2.MENTION_STATE_LEFT if row[6] else views_pb2.MENTION_STATE_PAUSED
     if row[4]:
         shown.delivered_at.CopyFrom(clock.from_millis(row[4]))
     if row[5]:

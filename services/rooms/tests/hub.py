@@ -174,10 +174,14 @@ class Hub:
         self.waits._picture.put(f"{room_id}.{subjects.token(queue)}.{wait}", gateway, self.monotonic)
 
     def receipts(self, message: str, room: str = "demo") -> dict[str, str]:
-        """Each receipt's state by queue, as a word."""
+        """Each receipt's state by queue, as a word; what stands in the way of a delivery before its state."""
         response = self.ask(service_pb2.ListReceiptsRequest(room=room, message=message), "avery")
-        names = views_pb2.DeliveryState.Name
-        return {receipt.handle: names(receipt.state)[15:].lower() for receipt in response.receipts}
+        return {
+            receipt.handle: views_pb2.MentionState.Name(receipt.mention)[14:].lower()
+            if receipt.mention
+            else views_pb2.DeliveryState.Name(receipt.state)[15:].lower()
+            for receipt in response.receipts
+        }
 
 
 def demo_hub() -> Hub:

@@ -78,8 +78,9 @@ def test_a_client_that_vanished_before_it_had_the_answer_gets_it_again_marked(de
     message = demo.post("@engineer one").id
     assert demo.take("engineer") == pb.TakeDeliveryResponse(message_id=message, attempt=1)
     again = pb.TakeDeliveryResponse(message_id=message, redelivered=True, attempt=2)
-    assert demo.take("engineer") == again
     assert demo.receipts(message) == {"engineer": "offered"}
+    assert demo.take("engineer") == again
+    assert demo.receipts(message) == {"engineer": "redelivered"}
 
 
 def test_an_agent_killed_after_it_got_a_mention_gets_it_again_marked(demo: Hub) -> None:
@@ -96,7 +97,7 @@ def test_two_sessions_do_not_acknowledge_for_each_other(demo: Hub) -> None:
     assert demo.receive("engineer", "a") == first
     assert demo.take("engineer", "b").message_id == first  # offered to b as well, not received by it
     demo.post("unrelated", "engineer", "b")
-    assert demo.receipts(first) == {"engineer": "delivered"}
+    assert demo.receipts(first) == {"engineer": "redelivered"}
     assert demo.take("engineer", "c").message_id == first
     assert demo.take("engineer", "a").message_id == ""  # a's new call ends it, though others got it later
     assert demo.receipts(first) == {"engineer": "acknowledged"}
@@ -185,7 +186,7 @@ def test_a_delivery_that_was_offered_again_stays_delivered(demo: Hub) -> None:
     demo.receive("engineer", "a")
     demo.take("engineer", "b")
     receipt = demo.ask(pb.ListReceiptsRequest(room="demo", message=message)).receipts[0]
-    assert (receipt.state, receipt.attempts, receipt.session) == (DELIVERED, 2, "b")
+    assert (receipt.state, receipt.attempts, receipt.session) == (views_pb2.DELIVERY_STATE_REDELIVERED, 2, "b")
     assert demo.mark(message, "engineer", "b") == DELIVERED
 
 

@@ -22,7 +22,7 @@ from services.rooms.tests.hub import Hub, rebuilt, rows_of
 ROOMS = ("demo", "other")
 HANDLES = ("avery", "kim", "engineer", "reviewer", "stranger")
 SESSIONS = ("", "s1", "s2")
-TEXTS = ("hello", "@engineer", "@engineer @reviewer#2", "@~kim @core", "@avery @kim", "@engineer#2 @engineer")
+TEXTS = ("hello", "@engineer", "@engineer @reviewer#2", "@~kim @core", "@avery @kim", "@engineer#2 @engineer", "@all")
 THREADS = ("", "0190aaaa-0000-7000-8000-00000000beef")
 STATES = (views_pb2.DELIVERY_STATE_DELIVERED, views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
 KINDS = (views_pb2.MEMBER_KIND_AGENT, views_pb2.MEMBER_KIND_USER, views_pb2.MEMBER_KIND_ENGINE)
@@ -50,7 +50,7 @@ def request_of(hub: Hub, draw: Callable[[Any], Any]) -> Any:
         "delete": lambda: pb.DeleteRoomRequest(room=room),
         "user": lambda: pb.SaveUserRequest(handle=handle, name=text, team=draw(st.sampled_from(("", "Core")))),
         "member": lambda: pb.SaveMemberRequest(
-            room=room, handle=handle, kind=draw(st.sampled_from(KINDS)), team="core"
+            room=room, handle=handle, kind=draw(st.sampled_from(KINDS)), team="core", paused=draw(st.booleans())
         ),
         "remove": lambda: pb.RemoveMemberRequest(room=room, handle=handle),
         "post": lambda: pb.PostMessageRequest(
@@ -116,6 +116,10 @@ def check_flags(tables: Tables) -> None:
            WHERE delivery.handle IS NULL OR holding.answered != delivery.answered
            OR holding.ended != (delivery.ended_at > 0)"""
     )
+    counted = tables.all("SELECT * FROM unread WHERE deliveries != 0 ORDER BY room_id, handle")
+    sql = """SELECT room_id, handle, count(*) FROM delivery JOIN room USING (room_id)
+             WHERE ended_at = 0 GROUP BY 1, 2 ORDER BY 1, 2"""
+    assert counted == tables.all(sql)
     ended = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
     assert not tables.all("SELECT * FROM delivery WHERE (ended_at > 0) != (state IN (?, ?))", *ended)
     assert not tables.all("SELECT * FROM message AS m JOIN room USING (room_id) WHERE ordered_at > last_message_at")
