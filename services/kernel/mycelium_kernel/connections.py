@@ -45,7 +45,10 @@ def reaching(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class NatsSettings:
-    """Where NATS is, who connects, and how facts are kept. `replicas` is 1 on one machine, 3 on a cluster."""
+    """Where NATS is, who connects, and how facts are kept. `replicas` is 1 on one machine, 3 on a cluster.
+
+    `store` is the folder of the server's store when that is on this machine, so that its disk is not filled up.
+    """
 
     servers: tuple[str, ...]
     user: str
@@ -53,6 +56,7 @@ class NatsSettings:
     replicas: int = 1
     monitor_user: str = ""
     monitor_password: str = ""
+    store: str = ""
 
 
 class Connection:

@@ -22,6 +22,7 @@ from mycelium_kernel import headers, tasks
 from mycelium_kernel.clock import Clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
+from mycelium_kernel.space import Space
 
 LOGGER = logging.getLogger(__name__)
 BATCH_FROM = 16  # measured: below this, single appends in flight together are as quick
@@ -92,6 +93,7 @@ class Log:
         self._connection = connection
         self._clock = clock
         self._on_batch = on_batch
+        self._space = Space(connection.settings.store)
         self._waiting: list[Append] = []
         self._sending: list[Append] = []
         self._wake = asyncio.Event()
@@ -142,7 +144,7 @@ class Log:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
-                self._sending = self._take()
+                self._sending = self._with_room(self._take())
                 free = [append for append in self._sending if append.expect is None]
                 if len(free) >= BATCH_FROM:
                     single = [append for append in self._sending if append.expect is not None]
@@ -160,6 +162,19 @@ class Log:
                 return taken
         taken, self._waiting = self._waiting, []
         return taken
+
+    def _with_room(self, appends: list[Append]) -> list[Append]:
+        """Those that the disk has room for.
+
+        Facts of entities may use half of what is kept free: a room can still be deleted, a delivery acknowledged.
+        """
+        if not self._space.is_short():
+            return appends
+        half = self._space.is_short(2)
+        for append in appends:
+            if half or append.expect is None:
+                append.fail(StoreFull(self._space.shortage() or "the log's disk was full a moment ago"))
+        return [append for append in appends if not append.done.done()]
 
     async def _batch(self, appends: list[Append]) -> None:
         """Append all or none; on a refusal of the whole, each by itself."""

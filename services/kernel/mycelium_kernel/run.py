@@ -24,6 +24,7 @@ from mycelium_kernel.projector import Projector
 from mycelium_kernel.reactor import react
 from mycelium_kernel.server import Asked, Handler, Server
 from mycelium_kernel.service import Command, Context, Query, Reaction, Service
+from mycelium_kernel.space import Space
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.timers import Timers
 
@@ -62,6 +63,9 @@ class Runtime:
         faults = {part: fault for part, (fault, until) in self._faults.items() if until > now}
         if not self.connection.client.is_connected:
             faults["nats"] = "not connected"
+        shortage = Space(self.connection.settings.store).shortage()
+        if shortage:
+            faults["log"] = shortage
         if self.projector and self.projector.failure:
             kind = type(self.projector.failure).__name__
             faults.setdefault("tables", f"stopped after fact {self.projector.tables.position} ({kind})")

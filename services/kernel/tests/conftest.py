@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,16 @@ from services.kernel.tests.toy import Start
 async def nats_server(tmp_path: Path) -> AsyncIterator[testing.NatsServer]:
     async with testing.nats_server(tmp_path / "nats") as server:
         yield server
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 24 MB."""
+    try:
+        with testing.small_disk(tmp_path / "disk", 24) as folder:
+            yield folder
+    except PermissionError as error:
+        pytest.skip(f"no small disk can be mounted ({error}); try as root, or under `unshare -Urm`")
 
 
 @pytest.fixture
