@@ -18,7 +18,7 @@ import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from mycelium_kernel import subjects
+from mycelium_kernel import subjects, tasks
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import Unavailable
 
@@ -123,7 +123,7 @@ class Durable:
                 await message.nak()  # another replica, or the next start, gets it at once
             raise
         finally:
-            keeper.cancel()
+            await tasks.end([keeper])
 
     async def _run(self, message: Msg) -> None:
         place, tries = message.metadata.sequence.stream, message.metadata.num_delivered

@@ -43,6 +43,7 @@ class Projector:
     _look: asyncio.Task[int] | None = None
     _mender: asyncio.Task[None] | None = None
     _halted: bool = True
+    _for_good: bool = False
     _unclean: bool = False  # a room was erased, and its text is still in the write-ahead log
 
     def __post_init__(self) -> None:
@@ -114,7 +115,8 @@ class Projector:
         self.failure = error
         self._halted = True
         self._refuse_waiters("the tables can't follow the log")
-        if for_good:
+        self._for_good |= for_good
+        if self._for_good:
             if self._mender:
                 self._mender.cancel()
         elif self._mender is None or self._mender.done():
@@ -123,7 +125,7 @@ class Projector:
     async def _mend(self) -> None:
         """Follow again from the last fact that was applied, from the first when the file is damaged."""
         pause_s = MEND_S[0]
-        while True:
+        while not self._for_good:  # its cancellation can be lost on the way (`tasks.end`)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, MEND_S[1])
             try:
@@ -135,7 +137,8 @@ class Projector:
                 LOGGER.warning("the tables still can't follow the log: %s", error or type(error).__name__)
             else:
                 LOGGER.info("the tables follow the log again")
-                self.failure = None
+                self._halted = self._for_good
+                self.failure = self.failure if self._for_good else None
                 return
 
     def _release_waiters(self) -> None:
