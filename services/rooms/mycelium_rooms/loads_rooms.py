@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, views_pb2
 from mycelium_kernel import names, subjects
 from mycelium_kernel.service import Context, Entity
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup
+from mycelium_rooms.commands_folders import Filing
 from mycelium_rooms.commands_people import Membership, Person
 from mycelium_rooms.commands_rooms import Named, Settings
-from mycelium_rooms.model import RoomRow, handle_of
+from mycelium_rooms.model import RoomRow, handle_of, speaker
 
 ROOMS = "rooms"
 
@@ -39,6 +40,12 @@ def settings_subject(room_id: str) -> str:
 def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, context: Context) -> Named:
     room = lookup.find_room(tables, request.room, context)
     return Named(room, _name(tables, room.name))
+
+
+def for_file_room(tables: Tables, request: folders_pb2.FileRoomRequest, context: Context) -> Filing:
+    room = lookup.find_room(tables, request.room, context)
+    subject = subjects.fact(ROOMS, room.id, "folder", speaker(context))
+    return Filing(room, tables.entity(subject, states_pb2.FolderState))
 
 
 def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, _context: Context) -> Person:

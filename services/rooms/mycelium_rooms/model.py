@@ -59,6 +59,10 @@ def evolve_event(_before: states_pb2.EventState | None, event: events_pb2.EventS
     return states_pb2.EventState(status=event.status)
 
 
+def evolve_folder(_before: states_pb2.FolderState | None, event: events_pb2.FolderSet) -> states_pb2.FolderState:
+    return states_pb2.FolderState(folder=event.folder)
+
+
 def evolve_name(_before: events_pb2.NameState | None, event: object) -> events_pb2.NameState:
     return events_pb2.NameState(room_id=event.room_id if isinstance(event, events_pb2.RoomCreated) else "")
 

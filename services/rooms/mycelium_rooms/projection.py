@@ -32,6 +32,12 @@ def room_deleted(tables: Tables, event: events_pb2.RoomDeleted, _stored: Stored)
     tables.execute("INSERT OR REPLACE INTO grave VALUES (?, ?, 0)", event.room_id, clock.to_millis(event.deleted_at))
 
 
+def folder_set(tables: Tables, event: events_pb2.FolderSet, _stored: Stored) -> None:
+    tables.execute("DELETE FROM folder WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
+    if event.folder:
+        tables.execute("INSERT INTO folder VALUES (?, ?, ?)", event.room_id, event.handle, event.folder)
+
+
 def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
     tables.execute(
         "INSERT OR REPLACE INTO user VALUES (?, ?, ?, ?, ?)",

@@ -11,19 +11,21 @@ from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_people import member_not_found
-from mycelium_rooms.model import RoomRow, handle_of
-from mycelium_rooms.waits import Waits
+from mycelium_rooms.model import RoomRow, handle_of, millis
+from mycelium_rooms.presence import Presences
 
 PAGE = 200
 
 
-def get_room(waits: Waits) -> Callable[[Tables, service_pb2.GetRoomRequest, Context], service_pb2.GetRoomResponse]:
-    """The query GetRoom, with the waits that it looks at."""
+def get_room(
+    presences: Presences,
+) -> Callable[[Tables, service_pb2.GetRoomRequest, Context], service_pb2.GetRoomResponse]:
+    """The query GetRoom, with what is known of members now."""
 
     def run(tables: Tables, request: service_pb2.GetRoomRequest, context: Context) -> service_pb2.GetRoomResponse:
         room = lookup.find_room(tables, request.room, context)
-        row = tables.one(f"{views.ROOM} WHERE room.room_id = ?", room.id)
-        page = _members(tables, waits, room, service_pb2.ListMembersRequest())
+        row = tables.one(f"{views.ROOM} WHERE room.room_id = ?2", handle_of(context), room.id)
+        page = _members(tables, presences, room, service_pb2.ListMembersRequest(), context)
         shown = views.room(row) if row else None
         return service_pb2.GetRoomResponse(room=shown, members=page.members, next=page.next)
 
@@ -71,9 +73,9 @@ def describe_handle(
 
 
 def get_member(
-    waits: Waits,
+    presences: Presences,
 ) -> Callable[[Tables, service_pb2.GetMemberRequest, Context], service_pb2.GetMemberResponse]:
-    """The query GetMember, with the waits that it looks at."""
+    """The query GetMember, with what is known of members now."""
 
     def run(tables: Tables, request: service_pb2.GetMemberRequest, context: Context) -> service_pb2.GetMemberResponse:
         room, handle = lookup.find_room(tables, request.room, context), names.handle(request.handle)
@@ -81,27 +83,28 @@ def get_member(
         row = tables.one(sql, room.id, handle)
         if row is None:
             raise member_not_found(room, handle, lookup.near_members(tables, room, handle))
-        member = views.member(row, waiting=waits.is_waiting(room.id, handle))
+        member = views.member(row)
+        presences.complete(member, room.id, row[4], millis(context.now))
         return service_pb2.GetMemberResponse(member=member)
 
     return run
 
 
 def list_members(
-    waits: Waits,
+    presences: Presences,
 ) -> Callable[[Tables, service_pb2.ListMembersRequest, Context], service_pb2.ListMembersResponse]:
-    """The query ListMembers, with the waits that it looks at."""
+    """The query ListMembers, with what is known of members now."""
 
     def run(
         tables: Tables, request: service_pb2.ListMembersRequest, context: Context
     ) -> service_pb2.ListMembersResponse:
-        return _members(tables, waits, lookup.find_room(tables, request.room, context), request)
+        return _members(tables, presences, lookup.find_room(tables, request.room, context), request, context)
 
     return run
 
 
 def _members(
-    tables: Tables, waits: Waits, room: RoomRow, request: service_pb2.ListMembersRequest
+    tables: Tables, presences: Presences, room: RoomRow, request: service_pb2.ListMembersRequest, context: Context
 ) -> service_pb2.ListMembersResponse:
     sql = f"""{views.MEMBER} WHERE member.room_id = ?1 AND has_left = 0 AND member.handle > ?2
               AND (?3 = 0 OR kind = ?3) AND (?4 = '' OR owner = ?4) AND (?5 = '' OR lower(member.team) = lower(?5))
@@ -114,6 +117,6 @@ def _members(
         if page.members and size > views.PAGE_BYTES:
             page.next = page.members[-1].handle
             break
-        member.waiting = waits.is_waiting(room.id, member.handle)
+        presences.complete(member, room.id, row[4], millis(context.now))
         page.members.append(member)
     return page

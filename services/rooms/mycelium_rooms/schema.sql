@@ -49,6 +49,14 @@ CREATE INDEX member_handle ON member (handle);
 CREATE INDEX member_owner ON member (owner);
 CREATE INDEX member_team ON member (room_id, lower(team));
 
+-- The folders into which people have put rooms in their own lists.
+CREATE TABLE folder (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  folder TEXT NOT NULL,
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
+
 -- When a handle last posted or took a delivery in a room.
 CREATE TABLE seen (
   room_id TEXT NOT NULL,
@@ -164,6 +172,8 @@ CREATE TABLE delivery (
 ) WITHOUT ROWID;
 CREATE INDEX delivery_open ON delivery (room_id, queue, sequence) WHERE ended_at = 0;
 CREATE INDEX delivery_thread ON delivery (room_id, queue, thread, sequence) WHERE ended_at = 0;
+CREATE INDEX delivery_given ON delivery (room_id, handle, offered_at)
+  WHERE ended_at = 0 AND attempts > 0 AND answered = 0;
 CREATE INDEX delivery_message ON delivery (room_id, message_id, queue);
 
 -- How many deliveries of a handle have not ended, in all its queues: counted as they come and go, since they may be many.

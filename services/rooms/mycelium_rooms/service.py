@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.rooms.v1 import events_pb2, service_pb2, states_pb2, status_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, status_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, Projection, Query, Service
 from mycelium_rooms import (
     commands_deliveries,
     commands_events,
+    commands_folders,
     commands_messages,
     commands_people,
     commands_rooms,
@@ -26,6 +27,7 @@ from mycelium_rooms import (
     queries_rooms,
     sweeping,
 )
+from mycelium_rooms.presence import Presences
 from mycelium_rooms.waits import Waits
 
 VERSION = "0.1.0"
@@ -38,6 +40,7 @@ PROJECTION = Projection(
         events_pb2.RoomCreated: projection.room_created,
         events_pb2.RoomChanged: projection.room_changed,
         events_pb2.RoomDeleted: projection.room_deleted,
+        events_pb2.FolderSet: projection.folder_set,
         events_pb2.UserSaved: projection.user_saved,
         events_pb2.MemberSaved: projection.member_saved,
         events_pb2.MemberRemoved: projection.member_removed,
@@ -56,6 +59,7 @@ PROJECTION = Projection(
         ),
         events_pb2.RoomDeleted: (Evolution(events_pb2.NameState, model.evolve_name),),
         events_pb2.RoomChanged: (Evolution(events_pb2.RoomState, model.evolve_room),),
+        events_pb2.FolderSet: (Evolution(states_pb2.FolderState, model.evolve_folder),),
         events_pb2.UserSaved: (Evolution(events_pb2.UserState, model.evolve_user),),
         events_pb2.MemberSaved: (Evolution(events_pb2.MemberState, model.join_member),),
         events_pb2.MemberRemoved: (Evolution(events_pb2.MemberState, model.leave_member),),
@@ -63,30 +67,32 @@ PROJECTION = Projection(
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
     },
-    room_tables=("room", "member", "seen", "unread"),
+    room_tables=("room", "member", "folder", "seen", "unread"),
     erased={events_pb2.RoomDeleted: lambda event: event.room_id},
 )
 
 
-def service(waits: Waits | None = None) -> Service:
-    """The service, with a view of the open waits of its own."""
+def service(waits: Waits | None = None, presences: Presences | None = None) -> Service:
+    """The service, with a view of its own of the open waits, and of what members are doing."""
     waits = waits or Waits()
+    presences = presences or Presences(waits)
     return Service(
         name="rooms",
         version=VERSION,
         projection=PROJECTION,
         commands=_commands(waits),
-        queries=_queries(waits),
+        queries=_queries(presences),
         reactions=(erasing.ERASER,),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
-        workers=(waits.watch, expiry.watch_expiry, sweeping.sweep_tables),
+        workers=(waits.watch, presences.watch_presence, expiry.watch_expiry, sweeping.sweep_tables),
     )
 
 
 def _commands(waits: Waits) -> tuple[Command, ...]:
     rooms, people, messages = commands_rooms, commands_people, commands_messages
-    deliveries, events, pb = commands_deliveries, commands_events, service_pb2
+    deliveries, events, folders = commands_deliveries, commands_events, commands_folders
+    pb = service_pb2
     post, amend = loads_messages.for_post(waits), loads_messages.for_amend(waits)
     take, mark = loads_deliveries.for_take, loads_deliveries.for_mark
     # Fresh are those that may find that nothing is to be done, or nothing to be answered.
@@ -94,6 +100,9 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
         Command(pb.CreateRoomRequest, loads_rooms.for_create_room, rooms.create_room, rooms.answer_create),
         Command(pb.ChangeRoomRequest, loads_rooms.for_change_room, rooms.change_room, rooms.answer_change, fresh=True),
         Command(pb.DeleteRoomRequest, loads_rooms.for_delete_room, rooms.delete_room, rooms.answer_delete),
+        Command(
+            folders_pb2.FileRoomRequest, loads_rooms.for_file_room, folders.file_room, folders.answer_file, fresh=True
+        ),
         Command(pb.SaveUserRequest, loads_rooms.for_save_user, people.save_user, people.answer_save_user, fresh=True),
         Command(
             pb.SaveMemberRequest, loads_rooms.for_save_member, people.save_member, people.answer_save_member, fresh=True
@@ -114,15 +123,15 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
     )
 
 
-def _queries(waits: Waits) -> tuple[Query, ...]:
+def _queries(presences: Presences) -> tuple[Query, ...]:
     return (
-        Query(service_pb2.GetRoomRequest, queries_rooms.get_room(waits)),
+        Query(service_pb2.GetRoomRequest, queries_rooms.get_room(presences)),
         Query(service_pb2.ListRoomsRequest, queries_rooms.list_rooms),
         Query(service_pb2.GetUserRequest, queries_rooms.get_user),
         Query(service_pb2.ListUsersRequest, queries_rooms.list_users),
         Query(service_pb2.DescribeHandleRequest, queries_rooms.describe_handle),
-        Query(service_pb2.GetMemberRequest, queries_rooms.get_member(waits)),
-        Query(service_pb2.ListMembersRequest, queries_rooms.list_members(waits)),
+        Query(service_pb2.GetMemberRequest, queries_rooms.get_member(presences)),
+        Query(service_pb2.ListMembersRequest, queries_rooms.list_members(presences)),
         Query(service_pb2.GetMessageRequest, queries_messages.get_message),
         Query(service_pb2.ListMessagesRequest, queries_history.list_messages),
         Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),

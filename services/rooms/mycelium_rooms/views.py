@@ -15,7 +15,8 @@ MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, conten
   FROM message JOIN room ON room.room_id = message.room_id LEFT JOIN user ON user.handle = sender_handle"""
 
 ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
-  (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0) FROM room"""
+  (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0), coalesce(folder, '')
+  FROM room LEFT JOIN folder ON folder.room_id = room.room_id AND folder.handle = ?1"""  # for ?1, the handle that asks
 GIVEN = (views_pb2.DELIVERY_STATE_OFFERED, views_pb2.DELIVERY_STATE_DELIVERED)
 # For ?1, the handle that asks: a room is seen by all, unless it is private; then by its creator and its members. A room
 # that is being imported is seen by nobody.
@@ -28,7 +29,10 @@ KIND = f"""SELECT min(kind) FROM member JOIN room USING (room_id)
 OWNED = f"""SELECT room.name, member.handle FROM member JOIN room USING (room_id)
   WHERE owner = ?2 AND has_left = 0 AND {VISIBLE} ORDER BY folded, member.handle LIMIT 1000"""  # noqa: S608 - fixed text
 
-MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0), coalesce(deliveries, 0)
+MEMBER = """SELECT record, coalesce(user.name, ''), coalesce(seen.at, 0), coalesce(deliveries, 0),
+  (SELECT coalesce(max(offered_at), 0) FROM delivery INDEXED BY delivery_given
+   WHERE delivery.room_id = member.room_id AND delivery.handle = member.handle
+     AND ended_at = 0 AND attempts > 0 AND answered = 0)
   FROM member LEFT JOIN user ON user.handle = member.handle
   LEFT JOIN unread ON unread.room_id = member.room_id AND unread.handle = member.handle
   LEFT JOIN seen ON seen.room_id = member.room_id AND seen.handle = member.handle"""
@@ -69,16 +73,17 @@ def room(row: tuple[Any, ...]) -> views_pb2.Room:
         created_by=row[4],
         created_at=clock.from_millis(row[5]),
         members=row[7],
+        folder=row[8],
     )
     if row[6]:
         shown.last_message_at.CopyFrom(clock.from_millis(row[6]))
     return shown
 
 
-def member(row: tuple[Any, ...], *, waiting: bool = False) -> views_pb2.Member:
-    """A row of `MEMBER`."""
+def member(row: tuple[Any, ...]) -> views_pb2.Member:
+    """A row of `MEMBER`, but for what the member is doing."""
     shown = views_pb2.Member.FromString(row[0])
-    shown.name, shown.unread, shown.waiting = row[1], row[3], waiting
+    shown.name, shown.unread = row[1], row[3]
     if row[2]:
         shown.last_seen.CopyFrom(clock.from_millis(row[2]))
     return shown

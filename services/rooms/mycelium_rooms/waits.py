@@ -7,32 +7,19 @@ so that a lost connection, a killed gateway or a restarted NATS never makes a wa
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import nats.errors
-import nats.js.errors
-from nats.js.api import KeyValueConfig, StorageType
-from nats.js.kv import KeyValue
-
 from mycelium_kernel import subjects
+from mycelium_rooms.watching import Follower, Shown
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
-LOGGER = logging.getLogger(__name__)
 BUCKET = "gateway_waits"
 INSTANCE = "instance"
 LIVE_S = 3.5  # a gateway that was not heard of for so long is gone
-LOOK_S = 1.0
-SILENCE_S = 5.0  # with no news for so long, the watch itself may be lost: begin another
-RETRY_S = 0.2
-MARKER_S = 5.0
-TROUBLE = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
 
 
 class Picture:
@@ -108,57 +95,9 @@ class Waits:
         return any(queue == own or queue.startswith(seats) for queue in self._picture.queues(room_id, self._now()))
 
     async def watch(self, runtime: Runtime) -> None:
-        """Follow the bucket for ever, through restarts of NATS, which empty it."""
-        again = asyncio.Event()
-        runtime.connection.on_reconnect(again.set)
-        try:
-            while True:
-                again.clear()
-                try:
-                    await self._follow(await _bucket(runtime), again)
-                except TROUBLE as error:
-                    LOGGER.debug("open waits can't be watched: %s", error or type(error).__name__)
-                    await asyncio.sleep(RETRY_S)
-        finally:
-            runtime.connection.off_reconnect(again.set)
+        """Follow the bucket for ever."""
+        await Follower(BUCKET, Picture, self._show, self._now).follow(runtime)
 
-    async def _follow(self, bucket: KeyValue, again: asyncio.Event) -> None:
-        """Follow one watch until it may be lost. The picture before it stands until the new one is whole."""
-        watcher = await bucket.watchall()
-        picture, heard = Picture(), self._now()
-        try:
-            while not again.is_set() and self._now() - heard < SILENCE_S:
-                try:
-                    entry = await watcher.updates(timeout=LOOK_S)
-                except nats.errors.TimeoutError:
-                    continue
-                heard = self._now()
-                if entry is None:
-                    self._picture = picture
-                elif isinstance(entry, KeyValue.Entry):
-                    self._take(picture, entry)
-        finally:
-            with contextlib.suppress(*TROUBLE):
-                await watcher.stop()
-
-    def _take(self, picture: Picture, entry: KeyValue.Entry) -> None:
-        if entry.operation:
-            picture.remove(entry.key)
-        else:
-            picture.put(entry.key, (entry.value or b"").decode(errors="replace"), self._now())
-
-
-async def _bucket(runtime: Runtime) -> KeyValue:
-    """The bucket, made if no gateway has made it yet."""
-    jetstream = runtime.connection.jetstream
-    config = KeyValueConfig(
-        bucket=BUCKET,
-        storage=StorageType.MEMORY,
-        history=1,
-        limit_marker_ttl=MARKER_S,
-        replicas=runtime.connection.settings.replicas,
-    )
-    try:
-        return await jetstream.create_key_value(config)
-    except nats.js.errors.BadRequestError:  # it is there, made with other settings
-        return await jetstream.key_value(BUCKET)
+    def _show(self, picture: Shown) -> None:
+        assert isinstance(picture, Picture)
+        self._picture = picture

@@ -16,6 +16,7 @@ from mycelium_kernel.projector import Applier
 from mycelium_kernel.service import Actor, Command, Context, Done, Fact, Query
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
+from mycelium_rooms.presence import Presences
 from mycelium_rooms.service import PROJECTION, service
 from mycelium_rooms.sweeping import Sweeper
 from mycelium_rooms.waits import Waits
@@ -54,7 +55,8 @@ class Hub:
 
     def __post_init__(self) -> None:
         self.waits = Waits(lambda: self.monotonic)
-        self.service = service(self.waits)
+        self.presences = Presences(self.waits)
+        self.service = service(self.waits, self.presences)
         self.applier = Applier(PROJECTION)
         self.commands: dict[type[Message], Command] = {command.request: command for command in self.service.commands}
         self.queries: dict[type[Message], Query] = {query.request: query for query in self.service.queries}

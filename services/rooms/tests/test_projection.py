@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mycelium.rooms.v1 import folders_pb2, status_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
-from mycelium.rooms.v1 import status_pb2, views_pb2
 from mycelium_kernel import events, subjects
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.projector import Applier
@@ -47,6 +47,7 @@ def request_of(hub: Hub, draw: Callable[[Any], Any]) -> Any:
     makers: dict[str, Callable[[], Any]] = {
         "create": lambda: pb.CreateRoomRequest(name=room, private=place == 0),
         "change": lambda: pb.ChangeRoomRequest(room=room, title=text, private=place == 0),
+        "file": lambda: folders_pb2.FileRoomRequest(room=room, folder=draw(st.sampled_from(("", "mine")))),
         "delete": lambda: pb.DeleteRoomRequest(room=room),
         "user": lambda: pb.SaveUserRequest(handle=handle, name=text, team=draw(st.sampled_from(("", "Core")))),
         "member": lambda: pb.SaveMemberRequest(
@@ -135,6 +136,7 @@ def story() -> Hub:
     hub.agent("engineer", "reviewer")
     hub.agent("engineer", room="doomed")
     hub.ask(pb.ChangeRoomRequest(room="demo", title="Demo"), "avery")
+    hub.ask(folders_pb2.FileRoomRequest(room="demo", folder="work"), "avery")
     hub.leave("reviewer")
     first = hub.post("@engineer @reviewer one", thread=THREADS[1])
     hub.post("@engineer gone", room="doomed")
