@@ -13,6 +13,9 @@ from e2e.waiting import until
 
 Unique = Callable[[str], str]
 
+# Received by a session that has not acknowledged it, the first time or again.
+GIVEN_OUT = {"delivered", "redelivered"}
+
 
 def take(room: Room, *words: str, session: str = "s1", timeout: str = "5") -> Document:
     """What `mycelium await --json` prints."""
@@ -143,7 +146,7 @@ def test_an_answer_that_nobody_confirmed_comes_again(room: Room) -> None:
     assert again["message"]["id"] == message["id"]
     body = {"handle": "sec", "ack": again["ack"], "outcome": "received"}
     room.api.post(room.at("ack"), body, handle="sec", session="s1").ok(204)
-    assert room.state(message, "sec") == "delivered"
+    assert room.state(message, "sec") in GIVEN_OUT
 
 
 @requirement("await:killed-after", "delivery:receipts")
@@ -167,7 +170,8 @@ def test_two_sessions_of_one_handle_do_not_acknowledge_for_each_other(room: Room
     take(room, session="s1")
     assert take(room, session="s2")["message"]["id"] == one["id"]
     receipt = room.receipts(one)["sec"]
-    assert (receipt["state"], receipt["session"], receipt["deliveries"]) == ("delivered", "s2", 2)
+    assert receipt["state"] in GIVEN_OUT
+    assert (receipt["session"], receipt["deliveries"]) == ("s2", 2)
     two = room.post("@sec two")
     assert take(room, session="s2")["message"]["id"] == two["id"]
     assert (room.state(one, "sec"), room.state(two, "sec")) == ("acknowledged", "delivered")
