@@ -16,17 +16,22 @@ from pathlib import Path
 from mycelium_hub.home import Home, write_private
 
 MONITOR = "monitor"
+DOCTOR = "doctor"
 MAX_PAYLOAD = 8 * 1024 * 1024
 LOG_BYTES = 10 * 1024 * 1024
 LOG_FILES = 3
+# Without a limit the server takes three quarters of what was free when it started, for ever; the kernel looks at the
+# disk itself (`space`).
+STORE_BYTES = 1 << 50
 
 
 @dataclass(frozen=True)
 class User:
-    """A service as the server knows it, and the key-value buckets that it writes."""
+    """A service as the server knows it: the key-value buckets that it writes, and whether it erases facts."""
 
     name: str
     buckets: tuple[str, ...] = ()
+    erases: bool = False
 
 
 def binary() -> Path:
@@ -50,7 +55,7 @@ def passwords(home: Home, users: Iterable[str]) -> dict[str, str]:
     """The password of every user, made when it is first needed."""
     path = home.secrets / "nats.json"
     known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
-    missing = [user for user in (*users, MONITOR) if user not in known]
+    missing = [user for user in (*users, MONITOR, DOCTOR) if user not in known]
     if missing:
         known.update({user: secrets.token_urlsafe(32) for user in missing})
         write_private(path, json.dumps(known, indent=2) + "\n")
@@ -58,7 +63,13 @@ def passwords(home: Home, users: Iterable[str]) -> dict[str, str]:
 
 
 def permissions(user: User) -> dict[str, object]:
-    """What one service may publish and hear. The stream of facts is read and appended to; nobody deletes it."""
+    """What one service may publish and hear.
+
+    The stream of facts is read and appended to; nobody changes or deletes it, and one service erases single facts.
+    """
+    kept = ["STREAM.DELETE", "STREAM.PURGE", "STREAM.UPDATE", "STREAM.RESTORE"]
+    if not user.erases:
+        kept.append("STREAM.MSG.DELETE")
     return {
         "publish": {
             "allow": [
@@ -70,7 +81,7 @@ def permissions(user: User) -> dict[str, object]:
                 "$JS.ACK.>",
                 "$JS.FC.>",
             ],
-            "deny": ["$JS.API.STREAM.DELETE.FACTS", "$JS.API.STREAM.PURGE.FACTS"],
+            "deny": [f"$JS.API.{verb}.FACTS" for verb in kept],
         },
         "subscribe": {"allow": [f"svc.{user.name}.>", f"_INBOX_{user.name}.>", "$SRV.>"]},
         "allow_responses": {"max": 1, "expires": "2m"},
@@ -88,6 +99,14 @@ def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str
             "subscribe": {"allow": [f"_INBOX_{MONITOR}.>"]},
         },
     }
+    doctor = {
+        "user": DOCTOR,
+        "password": known[DOCTOR],
+        "permissions": {
+            "publish": {"allow": [f"$JS.API.STREAM.{verb}.FACTS" for verb in ("INFO", "MSG.GET")]},
+            "subscribe": {"allow": [f"_INBOX_{DOCTOR}.>"]},
+        },
+    }
     config = {
         "server_name": "hub",
         "listen": f"127.0.0.1:{port}",
@@ -100,9 +119,10 @@ def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str
         "jetstream": {
             "store_dir": str(home.store),
             "sync_interval": "always",
+            "max_file_store": STORE_BYTES,
             "limits": {"default_max_consumers": 20_000},
         },
-        "accounts": {"APP": {"jetstream": "enabled", "users": app_users}, "SYS": {"users": [monitor]}},
+        "accounts": {"APP": {"jetstream": "enabled", "users": [*app_users, doctor]}, "SYS": {"users": [monitor]}},
         "system_account": "SYS",
     }
     return json.dumps(config, indent=2) + "\n"

@@ -64,7 +64,7 @@ async def _gateway(given: Surroundings) -> Stop:
 
 
 PARTS = (
-    Part(User("rooms"), _rooms),
-    Part(User("gateway", buckets=("gateway_waits",)), _gateway),
+    Part(User("rooms", erases=True), _rooms),
+    Part(User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway),
 )
 NAMES = tuple(part.name for part in PARTS)

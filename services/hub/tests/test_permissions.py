@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import nats
@@ -16,7 +17,10 @@ from nats.js.api import KeyValueConfig, StorageType
 from mycelium_hub import nats_config, nats_server
 from mycelium_hub.home import Home
 from mycelium_hub.services import PARTS
+from mycelium_kernel import subjects, tasks
+from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
+from mycelium_kernel.timers import Timers
 
 BOUND_S = 10.0
 
@@ -117,29 +121,85 @@ async def test_nobody_listens_on_anothers_inbox(rooms: Caller, subject: str) -> 
     assert "permissions violation for subscription" in refusal.lower()
 
 
-@pytest.mark.parametrize("verb", ["DELETE", "PURGE"])
-async def test_no_service_deletes_the_log(rooms: Caller, verb: str) -> None:
+async def _refusal(caller: Caller) -> str:
+    return (await asyncio.wait_for(caller.refused.get(), BOUND_S)).lower()
+
+
+@pytest.mark.parametrize("verb", ["DELETE", "PURGE", "UPDATE", "RESTORE"])
+@pytest.mark.parametrize("user", ["rooms", "gateway"])
+async def test_no_service_changes_or_deletes_the_log(server: tuple[Home, int], user: str, verb: str) -> None:
     """The stream of facts is appended to and read, whatever a service's code does."""
-    await rooms.client.publish(f"$JS.API.STREAM.{verb}.FACTS", b"")
-    refusal = await asyncio.wait_for(rooms.refused.get(), BOUND_S)
-    assert "permissions violation for publish" in refusal.lower()
+    caller = await _connect(server, user)
+    await caller.client.publish(f"$JS.API.STREAM.{verb}.FACTS", b"")
+    assert "permissions violation for publish" in await _refusal(caller)
+    await caller.client.close()
 
 
-async def test_the_buckets_owner_writes_and_others_watch(rooms: Caller, gateway: Caller) -> None:
-    """The gateway's open waits are seen by rooms, which can't change them."""
-    bucket = await gateway.client.jetstream().create_key_value(
-        KeyValueConfig(bucket="gateway_waits", storage=StorageType.MEMORY)
-    )
+async def test_only_the_service_that_erases_rooms_deletes_a_fact(
+    server: tuple[Home, int], rooms: Caller, gateway: Caller
+) -> None:
+    """Rooms overwrites one; the gateway, which can read it, can't."""
+    connection = await Connection.open(nats_server.settings(*server, "rooms"))
+    await connection.prepare()
+    stored = await rooms.client.jetstream().publish(subjects.posts("room"), b"text")
+    await gateway.client.publish("$JS.API.STREAM.MSG.DELETE.FACTS", b'{"seq": 1}')
+    assert "permissions violation for publish" in await _refusal(gateway)
+    assert (await gateway.client.jetstream().get_msg("FACTS", stored.seq)).data == b"text"
+    assert await rooms.client.jetstream().delete_msg("FACTS", stored.seq)
+    await connection.close()
+
+
+async def test_the_doctor_looks_and_touches_nothing(server: tuple[Home, int]) -> None:
+    """It reads the state of the log; it appends, deletes and asks nothing."""
+    connection = await Connection.open(nats_server.settings(*server, "rooms"))
+    await connection.prepare()
+    doctor = await _connect(server, nats_config.DOCTOR)
+    assert (await doctor.client.jetstream().stream_info("FACTS")).state.messages == 0
+    for subject in (
+        "$JS.API.STREAM.MSG.DELETE.FACTS",
+        "$JS.API.STREAM.NAMES",
+        subjects.posts("room"),
+        "svc.rooms.x.doctor",
+    ):
+        await doctor.client.publish(subject, b"")
+        assert "permissions violation for publish" in await _refusal(doctor)
+    await doctor.client.close()
+    await connection.close()
+
+
+async def test_a_service_arms_its_timers_and_hears_them(server: tuple[Home, int]) -> None:
+    """Under the permissions of rooms: the stream is made, a timer is set, fires, and another is cancelled."""
+    connection = await Connection.open(nats_server.settings(*server, "rooms"))
+    fired: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    timers = Timers(connection, "rooms")
+
+    async def on_due(room: str, data: bytes) -> None:
+        fired.put_nowait((room, data))
+
+    await timers.prepare()
+    await timers.arm("room", "late", system_clock() + timedelta(hours=1), b"late")
+    await timers.cancel("room", "late")
+    await timers.arm("room", "soon", system_clock(), b"soon")
+    following = asyncio.create_task(timers.follow(on_due, None, lambda _fault, _for_s: None))
+    assert await asyncio.wait_for(fired.get(), BOUND_S) == ("room", b"soon")
+    await tasks.end([following])
+    await connection.close()
+
+
+@pytest.mark.parametrize("name", ["gateway_waits", "gateway_presence"])
+async def test_the_buckets_owner_writes_and_others_watch(rooms: Caller, gateway: Caller, name: str) -> None:
+    """The gateway's open waits and what it heard of presence are seen by rooms, which can't change them."""
+    bucket = await gateway.client.jetstream().create_key_value(KeyValueConfig(bucket=name, storage=StorageType.MEMORY))
     await bucket.put("a.b", b"1")
-    seen = await rooms.client.jetstream().key_value("gateway_waits")
+    seen = await rooms.client.jetstream().key_value(name)
     assert (await seen.get("a.b")).value == b"1"
     watcher = await seen.watchall()
     entry = await watcher.updates(timeout=BOUND_S)
     assert entry is not None
     assert entry.key == "a.b"
     await watcher.stop()
-    await rooms.client.publish("$KV.gateway_waits.a.b", b"2")
-    assert "publish" in (await asyncio.wait_for(rooms.refused.get(), BOUND_S)).lower()
+    await rooms.client.publish(f"$KV.{name}.a.b", b"2")
+    assert "publish" in await _refusal(rooms)
 
 
 async def test_a_stranger_is_not_let_in(server: tuple[Home, int]) -> None:
