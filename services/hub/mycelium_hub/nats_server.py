@@ -32,7 +32,7 @@ async def start(home: Home, users: tuple[User, ...]) -> tuple[Child, int]:
     for _ in range(TRIES):
         port = address.free_port()
         write_private(nats_config.config_path(home), nats_config.render(home, port, users, known))
-        child = Child(ChildCommand("nats", command, _ready(port), signal.SIGINT))
+        child = Child(ChildCommand("nats", command, _ready(port), signal.SIGINT, _answers(port)))
         try:
             await child.start()
         except StartFailed as error:
@@ -58,6 +58,7 @@ def settings(home: Home, port: int, user: str) -> NatsSettings:
         password=known[user],
         monitor_user=nats_config.MONITOR,
         monitor_password=known[nats_config.MONITOR],
+        store=str(home.store),
     )
 
 
@@ -79,17 +80,30 @@ def end_leftover(home: Home) -> None:
 
 
 def _ready(port: int) -> Callable[[], Awaitable[None]]:
-    async def answers() -> None:
+    async def ready() -> None:
         while True:
             with contextlib.suppress(OSError):
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                greeting = await reader.readline()
-                writer.close()
-                if greeting.startswith(b"INFO "):
+                if (await _greeting(port)).startswith(b"INFO "):
                     return
             await asyncio.sleep(LOOK_S)
 
+    return ready
+
+
+def _answers(port: int) -> Callable[[], Awaitable[None]]:
+    """The server greets whoever calls, however busy its disk is. Nobody there to call is no silence."""
+
+    async def answers() -> None:
+        with contextlib.suppress(OSError):
+            await _greeting(port)
+
     return answers
+
+
+async def _greeting(port: int) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with contextlib.closing(writer):
+        return await reader.readline()
 
 
 def _last_words(home: Home) -> str:

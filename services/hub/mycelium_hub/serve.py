@@ -13,16 +13,19 @@ import socket
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from mycelium_hub import __version__, address, logs, nats_server
+from mycelium_hub import __version__, address, disk, logs, nats_server
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, Running
 from mycelium_hub.services import NAMES, PARTS, Part, Stop, Surroundings
 from mycelium_hub.settings import HubSettings
 from mycelium_hub.supervisor import Child
+from mycelium_kernel import tasks
 
 LOGGER = logging.getLogger(__name__)
 ANSWER_S = 20.0
-STOP_S = 8.0
+STOP_S = 6.0  # for all services together
+LEAST_S = 0.5  # for each, also when one before took all the time
+GIVE_UP_S = 5.0  # for a start that was interrupted
 
 
 def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
@@ -60,6 +63,7 @@ class Hub:
         self._echo = echo
         self._nats: Child | None = None
         self._stops: list[tuple[str, Stop]] = []
+        self._guard: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Start, wait for SIGTERM, SIGINT or SIGHUP, stop. A signal during the start ends it there."""
@@ -75,9 +79,7 @@ class Hub:
                 starting.result()
                 await ending
         finally:
-            ending.cancel()
-            starting.cancel()
-            await asyncio.gather(starting, ending, return_exceptions=True)
+            await tasks.end([starting, ending], again_s=GIVE_UP_S)
             await self._stop()
 
     async def _start(self) -> None:
@@ -87,6 +89,7 @@ class Hub:
             from mycelium_kernel import telemetry
 
             telemetry.configure_traces("mycelium", endpoint=self.settings.traces_endpoint)
+        self._guard = asyncio.create_task(disk.guard(self.home.store, self._nats.restart), name="disk")
         LOGGER.info("starting, version %s, home %s", __version__, self.home.path)
         for part in PARTS:
             nats = nats_server.settings(self.home, nats_port, part.name)
@@ -101,14 +104,19 @@ class Hub:
     async def _stop(self) -> None:
         """Stop in the reverse order of the start, so that nothing loses what it stands on."""
         self.home.withdraw()
+        await tasks.end([self._guard])
+        if self._nats:
+            await self._nats.end_if_frozen()
         stuck = False
+        until = asyncio.get_running_loop().time() + STOP_S
         while self._stops:
             name, stop = self._stops.pop()
             stopping = asyncio.ensure_future(stop())
-            await asyncio.wait((stopping,), timeout=STOP_S)
+            left = max(LEAST_S, until - asyncio.get_running_loop().time())
+            await asyncio.wait((stopping,), timeout=left)
             if not stopping.done():
                 stuck = True
-                LOGGER.error("%s did not stop within %.0f s", name, STOP_S)
+                LOGGER.error("%s did not stop within %.1f s", name, left)
             elif stopping.exception():
                 LOGGER.error("%s did not stop cleanly", name, exc_info=stopping.exception())
         if self._nats:

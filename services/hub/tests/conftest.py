@@ -57,6 +57,9 @@ class HubCommand:
         assert found is not None
         return found
 
+    def nats_pid_or_none(self) -> int | None:
+        return nats_server.pid(self.home)
+
     def processes(self) -> list[int]:
         """Every process whose command line names the home."""
         numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]

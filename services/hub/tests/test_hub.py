@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
@@ -12,12 +11,12 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mycelium_hub import address, processes
+from services.hub.tests import calls
 
 if TYPE_CHECKING:
     from services.hub.tests.conftest import HubCommand
@@ -25,29 +24,6 @@ if TYPE_CHECKING:
 Wait = Callable[[Callable[[], object]], None]
 READY_S = 3.0
 TRIES = 3  # the first compiles a fresh clone, and the machine may be busy
-CREATED = 201
-
-
-def _call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-    place = urlsplit(url)
-    with closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)) as connection:
-        headers = {"Content-Type": "application/json", "Mycelium-Handle": "tester"}
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-        answer = connection.getresponse()
-        data = answer.read()
-        return answer.status, json.loads(data) if data.startswith((b"{", b"[")) else data.decode()
-
-
-def _post(url: str, text: str) -> dict[str, Any]:
-    status, message = _call(url, "POST", "/api/rooms/demo/messages", {"content": text, "sender_handle": "tester"})
-    assert status == CREATED, message
-    assert isinstance(message, dict)
-    return message
-
-
-def _texts(url: str) -> list[str]:
-    _, page = _call(url, "GET", "/api/rooms/demo/messages")
-    return [item["content"] for item in page["items"] if item["message_type"] == "message"]
 
 
 def test_it_answers_within_three_seconds_of_an_empty_home(hub: HubCommand) -> None:
@@ -65,8 +41,8 @@ def test_it_answers_within_three_seconds_of_an_empty_home(hub: HubCommand) -> No
     assert written.keys() == {"url", "pid", "version", "started_at"}
     assert written["pid"] == pid
     assert hub.home.hub_file.stat().st_mode & 0o777 == 0o600
-    assert _call(written["url"], "GET", "/healthz") == (200, "ok")
-    assert _call(written["url"], "GET", "/health")[1]["status"] == "ok"
+    assert calls.call(written["url"], "GET", "/healthz") == (200, "ok")
+    assert calls.call(written["url"], "GET", "/health")[1]["status"] == "ok"
     assert min(took) < READY_S
 
 
@@ -84,27 +60,27 @@ def test_a_killed_nats_comes_back_and_nothing_is_lost(hub: HubCommand, wait: Wai
     """SIGKILL of the server under the services: what was acknowledged is there, and posting works again."""
     hub.start()
     url = hub.url
-    assert _call(url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
-    _post(url, "before")
+    assert calls.call(url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
+    calls.post(url, "before")
     killed = hub.nats_pid()
     os.kill(killed, signal.SIGKILL)
-    _post(url, "after")
+    calls.post(url, "after")
     assert hub.nats_pid() != killed
-    assert _texts(url) == ["after", "before"]
-    wait(lambda: _call(url, "GET", "/health")[1]["status"] == "ok")
+    assert calls.texts(url) == ["after", "before"]
+    wait(lambda: calls.call(url, "GET", "/health")[1]["status"] == "ok")
 
 
 def test_a_killed_hub_leaves_nothing_behind_and_starts_again(hub: HubCommand, wait: Wait) -> None:
     """No process that owns its data survives; the next start finds every acknowledged post and a stale file."""
     pid = hub.start()
-    assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
-    _post(hub.url, "kept")
+    assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
+    calls.post(hub.url, "kept")
     os.kill(pid, signal.SIGKILL)
     wait(lambda: not hub.processes())
     assert json.loads(hub.home.hub_file.read_text())["pid"] == pid
     assert hub("status").returncode == 3
     assert hub.start() != pid
-    assert _texts(hub.url) == ["kept"]
+    assert calls.texts(hub.url) == ["kept"]
 
 
 def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wait) -> None:
@@ -164,11 +140,11 @@ def test_two_hubs_run_side_by_side(hub: HubCommand, tmp_path: Path) -> None:
     try:
         other.start()
         assert hub.url != other.url
-        assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
-        assert _call(other.url, "GET", "/api/rooms/demo")[0] == 404
+        assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
+        assert calls.call(other.url, "GET", "/api/rooms/demo")[0] == 404
     finally:
         other("down")
-    assert _call(hub.url, "GET", "/healthz")[0] == 200
+    assert calls.call(hub.url, "GET", "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "file"])
@@ -195,7 +171,7 @@ def test_an_open_address_without_sign_in_is_refused(hub: HubCommand) -> None:
     assert "0.0.0.0 can be reached from other machines, and sign-in is off" in refused.stderr
     hub.start(MYCELIUM_BIND_ADDR="0.0.0.0", MYCELIUM_AUTH_INSECURE="true")
     assert hub.url.startswith("http://127.0.0.1:")
-    assert _call(hub.url, "GET", "/healthz")[0] == 200
+    assert calls.call(hub.url, "GET", "/healthz")[0] == 200
 
 
 def test_status_shows_processes_address_and_health(hub: HubCommand) -> None:
@@ -231,7 +207,7 @@ def test_logs_of_all_and_of_one_are_shown(hub: HubCommand) -> None:
 def test_volumes_deletes_the_data_and_nothing_else(hub: HubCommand) -> None:
     """Only after a yes; settings stay; the next hub is empty."""
     hub.start()
-    assert _call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == CREATED
+    assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
     (hub.home.path / "config.toml").write_text("")
     unasked = hub("down", "--volumes")
     assert unasked.returncode == 2
@@ -240,7 +216,7 @@ def test_volumes_deletes_the_data_and_nothing_else(hub: HubCommand) -> None:
     assert hub("down", "--volumes", "--yes").returncode == 0
     assert [path.name for path in hub.home.path.iterdir()] == ["config.toml"]
     hub.start()
-    assert _call(hub.url, "GET", "/api/rooms/demo")[0] == 404
+    assert calls.call(hub.url, "GET", "/api/rooms/demo")[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mycelium_hub import processes
+from mycelium_hub import address, processes
 from mycelium_hub.supervisor import PAUSE_FIRST_S, PAUSE_MOST_S, Child, ChildCommand, StartFailed, pause_after
 
 BOUND_S = 10.0
@@ -82,6 +83,70 @@ async def test_stopping_ends_the_child_for_good(child: tuple[Child, Path]) -> No
     assert not processes.command_line(_pids(told)[0])
 
 
+async def _echo(port: int) -> None:
+    """Return when the child on `port` greets, or nobody is there."""
+    with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.closing(writer):
+            await reader.readline()
+
+
+# Writes its process id, then greets whoever calls.
+GREETS = """
+import os, socket, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+print(os.getpid(), file=open(sys.argv[1], "a"), flush=True)
+while True:
+    caller, _ = server.accept()
+    caller.sendall(b"hello\\n")
+    caller.close()
+"""
+
+
+@pytest.fixture
+async def greeter(tmp_path: Path) -> AsyncIterator[tuple[Child, Path]]:
+    told, port = tmp_path / "pids", address.free_port()
+
+    async def ready() -> None:
+        await _until(lambda: _pids(told))
+
+    command = [sys.executable, "-c", GREETS, str(told), str(port)]
+    made = Child(ChildCommand("greeter", command, ready, answers=lambda: _echo(port), look_s=0.3))
+    await made.start()
+    yield made, told
+    await made.stop()
+
+
+async def test_a_frozen_child_is_killed_and_started_again(greeter: tuple[Child, Path]) -> None:
+    """It runs, but answers nobody for five looks; a working one is left alone meanwhile."""
+    kept, told = greeter
+    await asyncio.wait_for(_started(told, 1), BOUND_S)
+    os.kill(_pids(told)[0], signal.SIGSTOP)
+    await _started(told, 2)
+    assert kept.restarts == 1
+    assert not processes.command_line(_pids(told)[0])
+
+
+async def test_stopping_does_not_wait_for_a_frozen_child(greeter: tuple[Child, Path]) -> None:
+    """It would not hear the signal, so it is killed at once."""
+    kept, told = greeter
+    os.kill(_pids(told)[0], signal.SIGSTOP)
+    async with asyncio.timeout(BOUND_S / 2):
+        await kept.end_if_frozen()
+        assert kept.process is not None
+        assert kept.process.returncode == -signal.SIGKILL
+        await kept.stop()
+    assert len(_pids(told)) == 1
+
+
+async def test_a_child_can_be_started_anew(greeter: tuple[Child, Path]) -> None:
+    """In its own way, and once."""
+    kept, told = greeter
+    await kept.restart()
+    await _started(told, 2)
+    assert kept.restarts == 1
+
+
 async def test_a_child_that_ends_before_it_is_ready_fails_the_start() -> None:
     """The first start has to succeed; the reason is told instead of trying for ever."""
 
@@ -98,7 +163,7 @@ def test_a_child_dies_with_a_parent_that_was_killed(tmp_path: Path, wait: Wait) 
     told = tmp_path / "pids"
     parent = f"""
 import subprocess, sys, signal
-from mycelium_hub import processes
+from mycelium_hub import address, processes
 subprocess.Popen([sys.executable, "-c", {STAYS!r}, {str(told)!r}], preexec_fn=processes.dies_with_parent())
 signal.pause()
 """
