@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -16,7 +17,7 @@ from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Conflict, Refusal, Unavailable, WrongSequence
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
-from mycelium_kernel.service import Command, Context, Done, Fact
+from mycelium_kernel.service import Command, Context, Done, Entity, Fact
 from mycelium_kernel.tables import Answered
 
 RACES = 3  # a lost race is run again this often, then the caller is told
@@ -74,6 +75,8 @@ class Decider:
         return await self._append(command, decision, context, body)
 
     async def _append(self, command: Command, fact: Fact, context: Context, body: str) -> Outcome:
+        if fact.also and fact.on:
+            return await self._append_together(command, fact, fact.on, context, body)
         appended = await self.log.append(
             fact.on.subject if fact.on else fact.subject,
             fact.event.SerializeToString(),
@@ -83,6 +86,17 @@ class Decider:
         )
         if appended.duplicate:
             return await self._repeat(command, Answered(appended.sequence, body), body)
+        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence)
+
+    async def _append_together(
+        self, command: Command, fact: Fact, on: Entity[Any], context: Context, body: str
+    ) -> Outcome:
+        group = [
+            (also.subject, also.event.SerializeToString(), {headers.TYPE: events.type_name(also.event), **also.headers})
+            for also in fact.also
+        ]
+        group.append((on.subject, fact.event.SerializeToString(), fact_headers(fact, context, body)))
+        appended = await self.log.append_together(group, expect=on.sequence, deadline=context.deadline)
         return Outcome(command.answer(fact.event, appended.sequence), appended.sequence)
 
     async def _repeat(self, command: Command, answered: Answered, body: str) -> Outcome:

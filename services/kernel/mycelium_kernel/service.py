@@ -47,17 +47,29 @@ class Entity(Generic[S]):
 
 
 @dataclass(frozen=True)
+class Also:
+    """A fact that is stored in one step with a conditional one, right before it; `headers` are added to its type."""
+
+    event: Message
+    subject: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Fact:
     """What a command decided: an event to append.
 
     `on` makes it conditional: it is stored only while that entity's last sequence stands. Without it, the event goes
     to `subject` freely. `answers` is False for a fact that a repeat of the request must not be answered from.
+    `also` are facts of what was brought from elsewhere, up to 999, and not for what is decided here: one command is
+    one fact.
     """
 
     event: Message
     on: Entity[Any] | None = None
     subject: str = ""
     answers: bool = True
+    also: tuple[Also, ...] = ()
 
 
 @dataclass(frozen=True)
