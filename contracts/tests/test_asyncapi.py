@@ -58,8 +58,8 @@ def fill(message: Message) -> None:
 def plain(field: Any) -> Any:
     if field.enum_type is not None:
         return 1
-    if field.name == "message_type":
-        return "message"
+    if field.name in {"message_type", "status"}:
+        return {"message_type": "message", "status": "open"}[field.name]
     return {FieldDescriptor.TYPE_STRING: "text", FieldDescriptor.TYPE_BOOL: True}.get(field.type, 1)
 
 
@@ -116,6 +116,8 @@ def test_a_live_event_has_the_shape_that_is_listed(kind: type[Message]) -> None:
         bare.member.kind = views_pb2.MEMBER_KIND_AGENT
     if isinstance(bare, events_pb2.MessagePosted):
         bare.message_type = "message"
+    if isinstance(bare, events_pb2.EventStatusSet):
+        bare.status = "open"
 
     for event in (full, bare):
         name, data = data_of(frames.frame("e", 7, event, "demo"))

@@ -76,6 +76,8 @@ def test_an_example_is_what_the_document_says(example: Path) -> None:
 
     assert request["method"] == method
     assert re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request["path"])
+    known = {parameter["name"] for parameter in operation.get("parameters", []) if parameter.get("in") == "query"}
+    assert set(request.get("query", {})) <= known
     if "body" in request:
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert errors_of(schema, request["body"]) == []

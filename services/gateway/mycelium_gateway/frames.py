@@ -47,6 +47,9 @@ LIVE_EVENTS: dict[type[Message], LiveEvent] = {
     events_pb2.MessageAmended: LiveEvent(
         ("message_amended",), lambda _fact: "message_amended", lambda fact, _sequence, room: shapes.amended(fact, room)
     ),
+    events_pb2.EventStatusSet: LiveEvent(
+        ("event_status",), lambda _fact: "event_status", lambda fact, _sequence, room: shapes.event_status(fact, room)
+    ),
     events_pb2.RoomChanged: LiveEvent(("room_changed",), lambda _fact: "room_changed", _settings),
     events_pb2.RoomDeleted: LiveEvent(
         ("room_deleted",), lambda _fact: "room_deleted", lambda _fact, _sequence, room: {"room": room}
@@ -68,6 +71,9 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.UserSaved,
     events_pb2.DeliveryOffered,
     events_pb2.DeliveryMarked,
+    events_pb2.FolderSet,
+    events_pb2.FactsImported,
+    events_pb2.RoomImported,
 )
 _BY_TYPE = {events.type_name(kind): live for kind, live in LIVE_EVENTS.items()}
 

@@ -21,7 +21,7 @@ from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 LOGGER = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER_S = "1"
+RETRY_AFTER_S = {429: "1", 503: "1", 507: "30"}
 RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
 # What any route may answer, whatever it does.
 EVERYWHERE = (
@@ -63,7 +63,12 @@ SLUGS: dict[str, Slug] = {
     ),
     "content.invalid": Slug(422, "The text can't be stored", "Remove what `detail` names from the text."),
     "content.empty": Slug(422, "The text is empty", "Send a text that is more than blanks."),
+    "event.not_an_event": Slug(422, "The message is no event", "Only events have a status; reply to it instead."),
     "key.reused": Slug(422, "The idempotency key was used for another request", "Use a new key for a new request."),
+    "room.import_refused": Slug(
+        422, "The bundle makes no room", "Export the room again; a bundle that was cut or altered is refused whole."
+    ),
+    "presence.invalid": Slug(422, "That is no presence", "Send `state` idle, working or blocked, `ttl_s` 5 to 600."),
     "content.too_large": Slug(413, "The text is too large", "Send less: `detail` says how much is allowed."),
     "auth.required": Slug(401, "Sign in first", "Send a token: `Authorization: Bearer ...`."),
     "auth.refused": Slug(403, "Not allowed for this caller", "Ask somebody who may, or sign in as somebody else."),
@@ -97,12 +102,15 @@ SLUGS: dict[str, Slug] = {
     "room.name_taken": Slug(409, "The room name is taken", "Use that room, or choose another name."),
     "handle.taken": Slug(409, "The handle is taken", "Choose another handle, or change the existing record."),
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
+    "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),
     "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),
     "rate.limited": Slug(429, "Too many requests", "Wait for `Retry-After` seconds."),
     "unavailable": Slug(
         503, "A part of the hub does not answer", "Retry after `Retry-After` seconds with the same key."
     ),
-    "store.full": Slug(503, "The hub's disk is full", "Free space on the hub's disk, then retry."),
+    "store.full": Slug(
+        507, "The hub's disk is full", "Free space on the hub's disk, then retry after `Retry-After` seconds."
+    ),
     "deadline.passed": Slug(503, "It was not done in time", "Nothing was done; retry with the same key."),
     "internal": Slug(500, "A fault in the hub", "Report it with the `key`: the hub's log holds the details under it."),
 }
@@ -127,8 +135,8 @@ def document(slug: str, detail: str, next_command: str = "", **extras: Any) -> d
 def response(body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """A problem document as an answer."""
     all_headers = dict(headers or {})
-    if body["status"] in {429, 503}:
-        all_headers.setdefault("Retry-After", RETRY_AFTER_S)
+    if body["status"] in RETRY_AFTER_S:
+        all_headers.setdefault("Retry-After", RETRY_AFTER_S[body["status"]])
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     return Response(content, int(body["status"]), all_headers, MEDIA_TYPE)
 

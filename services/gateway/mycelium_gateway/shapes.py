@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -19,11 +20,10 @@ MENTION_STATES = {
     number: name.removeprefix("MENTION_STATE_").lower() for name, number in views_pb2.MentionState.items()
 }
 MEMBER_KINDS = {number: name.removeprefix("MEMBER_KIND_").lower() for name, number in views_pb2.MemberKind.items()}
+PRESENCES = {number: name.removeprefix("PRESENCE_").lower() for name, number in views_pb2.Presence.items()}
 DELIVERY_STATES = {
     number: name.removeprefix("DELIVERY_STATE_").lower() for name, number in views_pb2.DeliveryState.items()
 }
-# Given to a session whose receipt is not known yet: for the sender it still waits.
-DELIVERY_STATES[views_pb2.DELIVERY_STATE_OFFERED] = "queued"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
@@ -49,6 +49,7 @@ def room(view: views_pb2.Room) -> Json:
         "created_at": moment(view.created_at),
         "members": view.members,
         "last_message_at": moment(view.last_message_at) if view.HasField("last_message_at") else None,
+        "folder": view.folder,
     }
 
 
@@ -64,6 +65,7 @@ def member_record(view: views_pb2.Member) -> Json:
         "team": view.team,
         "allow_from": list(view.allow_from),
         "notes": view.notes,
+        "paused": view.paused,
         "created_at": moment(view.created_at),
         "updated_at": moment(view.updated_at),
     }
@@ -77,6 +79,8 @@ def member(view: views_pb2.Member) -> Json:
         "last_seen": moment(view.last_seen) if view.HasField("last_seen") else None,
         "waiting": view.waiting,
         "unread": view.unread,
+        "presence": PRESENCES[view.presence],
+        "presence_note": view.presence_note,
     }
 
 
@@ -117,7 +121,17 @@ def message(view: views_pb2.Message) -> Json:
         "created_at": moment(view.created_at),
         "edited_at": moment(view.edited_at) if view.HasField("edited_at") else None,
         "mentions": [mention(item) for item in view.mentions],
+        "status": view.status,
+        "expires_at": moment(view.expires_at) if view.HasField("expires_at") else None,
     }
+
+
+def texts(revisions: Sequence[views_pb2.Revision]) -> list[Json]:
+    """The texts of a message, oldest first: the first was posted, the others are edits."""
+    return [
+        {"content": one.content, "edited_at" if place else "created_at": moment(one.at)}
+        for place, one in enumerate(revisions)
+    ]
 
 
 def posted(fact: events_pb2.MessagePosted, sequence: int, room_name: str) -> Json:
@@ -136,6 +150,8 @@ def posted(fact: events_pb2.MessagePosted, sequence: int, room_name: str) -> Jso
         "created_at": moment(fact.created_at),
         "edited_at": None,
         "mentions": [mention(item) for item in fact.mentions],
+        "status": fact.status,
+        "expires_at": moment(fact.expires_at) if fact.HasField("expires_at") else None,
     }
 
 
@@ -150,12 +166,23 @@ def amended(fact: events_pb2.MessageAmended, room_name: str) -> Json:
     }
 
 
+def event_status(fact: events_pb2.EventStatusSet, room_name: str) -> Json:
+    """What becomes of an event; `set_by` is empty when its time was over."""
+    return {
+        "room": room_name,
+        "id": fact.message_id,
+        "status": fact.status,
+        "set_by": fact.set_by,
+        "set_at": moment(fact.set_at),
+    }
+
+
 def receipt(view: views_pb2.Receipt) -> Json:
-    """How far one delivery has come."""
+    """What became of one mention: what stands in its way, or else how far its delivery has come."""
     ended = moment(view.ended_at) if view.HasField("ended_at") else None
     return {
         "handle": view.handle,
-        "state": DELIVERY_STATES[view.state],
+        "state": MENTION_STATES[view.mention] if view.mention else DELIVERY_STATES[view.state],
         "deliveries": view.attempts,
         "session": view.session or None,
         "delivered_at": moment(view.delivered_at) if view.HasField("delivered_at") else None,

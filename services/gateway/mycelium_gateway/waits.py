@@ -34,7 +34,10 @@ LOGGER = logging.getLogger(__name__)
 WAITS = Gauge("mycelium_open_waits", "Open long waits.")
 POSTED = events.type_name(events_pb2.MessagePosted)
 AMENDED = events.type_name(events_pb2.MessageAmended)
+SAVED = events.type_name(events_pb2.MemberSaved)
 REMOVED = events.type_name(events_pb2.MemberRemoved)
+CHANGED = events.type_name(events_pb2.RoomChanged)
+RINGING = frozenset({POSTED, AMENDED, SAVED, REMOVED, CHANGED})
 RETRY_S = (0.1, 2.0)  # between asks while the rooms service is away: first, longest
 STOPPING = "the hub is stopping"
 
@@ -52,11 +55,10 @@ class Wanted:
 
 @dataclass(eq=False)
 class Wait:
-    """One open wait: its bell, and whether its room is gone."""
+    """One open wait and its bell."""
 
     told: OpenWait
     bell: asyncio.Event = field(default_factory=asyncio.Event)
-    erased: bool = False
 
 
 class Waits:
@@ -96,16 +98,15 @@ class Waits:
         waits = self._open.get(room_id)
         if not waits:
             return
-        if fact.type == frames.ROOM_DELETED:
-            for wait in waits:
-                wait.erased = True
-                wait.bell.set()
-        elif fact.type in {POSTED, AMENDED}:
-            event: Any = events.decode(fact.type, fact.data)
+        event: Any = events.decode(fact.type, fact.data) if fact.type in RINGING else None
+        if fact.type in {POSTED, AMENDED}:
             _ring(waits, set(event.deliver_to))
+        elif fact.type == SAVED:
+            _ring(waits, _queues_of(waits, event.member.handle))
         elif fact.type == REMOVED:
-            removed: Any = events.decode(fact.type, fact.data)
-            _ring(waits, {wait.told.queue for wait in waits if wait.told.queue.split("#")[0] == removed.handle})
+            _ring(waits, _queues_of(waits, event.handle))
+        elif fact.type in {CHANGED, frames.ROOM_DELETED}:
+            _ring(waits, {wait.told.queue for wait in waits})
 
     async def next(self, call: Call, wanted: Wanted) -> Taken | None:
         """The caller's next delivery, as soon as there is one; None when none came in time.
@@ -142,8 +143,6 @@ class Waits:
             except TimeoutError:
                 return None
             wait.bell.clear()
-            if wait.erased:
-                raise Refusal("room.not_found", f"room {wanted.room!r} was deleted while you waited")
             if not self._stopping:
                 taken = await self._look_again(call, wait, wanted, ends)
         return taken
@@ -153,6 +152,11 @@ class Waits:
         closing = asyncio.create_task(self._presence.closed(wait.told))
         try:
             taken = await self._take_patiently(call, replace(wanted, acknowledge=""), ends)
+        except Refusal as refusal:
+            if refusal.slug != "room.not_found":
+                raise
+            detail = f"room {wanted.room!r} was deleted while you waited, or is no longer for you"
+            raise Refusal(refusal.slug, detail, refusal.next) from None
         finally:
             await closing
         if taken is None:
@@ -206,6 +210,11 @@ class Waits:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _queues_of(waits: set[Wait], handle: str) -> set[str]:
+    """The queues of a handle and its seats for which a wait is open: it was resumed, or removed."""
+    return {wait.told.queue for wait in waits if wait.told.queue.partition("#")[0] == handle}
 
 
 def _ring(waits: set[Wait], queues: set[str]) -> None:

@@ -8,9 +8,9 @@ import logging
 import pytest
 
 from mycelium_gateway import problems, reference
-from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, Unavailable
+from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable
 
-STATUSES = {401, 403, 404, 405, 409, 412, 413, 422, 429, 500, 503}
+STATUSES = {401, 403, 404, 405, 409, 412, 413, 422, 429, 500, 503, 507}
 
 
 def test_every_slug_has_a_status_a_sentence_and_a_remedy() -> None:
@@ -57,7 +57,9 @@ def test_parts_that_do_not_answer_are_told_apart() -> None:
     """Nothing was done in time, or nobody answered: both may be retried."""
     assert problems.of_unavailable(DeadlinePassed("too late"))["slug"] == "deadline.passed"
     assert problems.of_unavailable(Unavailable("no answer"))["slug"] == "unavailable"
+    assert problems.of_unavailable(StoreFull("full"))["slug"] == "store.full"
     assert problems.response(problems.of_unavailable(Unavailable(""))).headers["retry-after"] == "1"
+    assert problems.response(problems.of_unavailable(StoreFull(""))).headers["retry-after"] == "30"
 
 
 def test_a_services_fault_keeps_its_key() -> None:

@@ -35,15 +35,15 @@ async def test_a_room_is_made_shown_changed_and_deleted(http: httpx2.AsyncClient
     assert (room["name"], room["created_by"], room["members"]) == ("Café Team", "avery", 0)
     assert path == "/api/rooms/Caf%C3%A9%20Team"
     assert int(created.headers["mycelium-sequence"]) > 0
-    assert (await http.get(path)).json() == {**room, "members_list": []}
+    assert (await http.get(path)).json() == {**room, "members_list": [], "members_next": None}
     assert (await http.get(f"/api/rooms/{room['id']}")).json()["name"] == "Café Team"
     assert (await http.patch(path, json={"title": "T", "private": True}, headers=AVERY)).json()["title"] == "T"
     assert [one["name"] for one in (await http.get("/api/rooms", headers=AVERY)).json()["items"]] == [
         "Café Team",
         "demo",
     ]
-    assert (await http.delete(path)).status_code == 204
-    assert slug(await http.get(path)) == (404, "room.not_found")
+    assert (await http.delete(path, headers=AVERY)).status_code == 204
+    assert slug(await http.get(path, headers=AVERY)) == (404, "room.not_found")
 
 
 async def test_a_room_can_not_be_made_twice(http: httpx2.AsyncClient) -> None:
@@ -157,3 +157,35 @@ async def test_health_is_ok_when_every_service_is(http: httpx2.AsyncClient) -> N
 
     assert (body["status"], body["warnings"], body["services"]["rooms"]["status"]) == ("ok", [], "ok")
     assert body["nats"]["version"].startswith("2.")
+
+
+async def test_a_room_stands_in_a_folder_of_ones_own(http: httpx2.AsyncClient) -> None:
+    """Nobody else's list changes; title and folder may be set at once."""
+    bo = {"Mycelium-Handle": "bo"}
+    filed = await http.patch("/api/rooms/demo", json={"folder": "clients", "title": "T"}, headers=AVERY)
+
+    assert (filed.json()["folder"], filed.json()["title"], filed.json()["members"]) == ("clients", "T", 1)
+    assert int(filed.headers["mycelium-sequence"]) > 0
+    assert [one["folder"] for one in (await http.get("/api/rooms", headers=AVERY)).json()["items"]] == ["clients"]
+    assert (await http.get("/api/rooms/demo", headers=AVERY)).json()["folder"] == "clients"
+    assert (await http.get("/api/rooms/demo", headers=bo)).json()["folder"] == ""
+    assert (await http.patch("/api/rooms/demo", json={"folder": "", "handle": "avery"})).json()["folder"] == ""
+    assert slug(await http.patch("/api/rooms/demo", json={"folder": "x"})) == (422, "handle.missing")
+
+
+async def test_a_long_list_of_members_is_paged(http: httpx2.AsyncClient) -> None:
+    """By `cursor`, from the list and from the room; filters are kept by the caller."""
+    notes = "x" * 15_000
+    for number in range(40):
+        body = {"handle": f"m{number:02d}", "notes": notes}
+        assert (await http.post("/api/rooms/demo/members", json=body, headers=AVERY)).status_code == 201
+    first = (await http.get("/api/rooms/demo/members")).json()
+    second = (await http.get("/api/rooms/demo/members", params={"cursor": first["next"]})).json()
+    room = (await http.get("/api/rooms/demo")).json()
+
+    assert [one["handle"] for one in first["items"] + second["items"]] == [
+        "engineer",
+        *(f"m{number:02d}" for number in range(40)),
+    ]
+    assert (second["next"], room["members_next"]) == (None, first["next"])
+    assert len(room["members_list"]) == len(first["items"])

@@ -26,8 +26,8 @@ def message(**given: Any) -> views_pb2.Message:
 
 
 def member(**given: Any) -> views_pb2.Member:
-    kind = views_pb2.MEMBER_KIND_AGENT
-    return views_pb2.Member(handle="engineer", kind=kind, created_at=MOMENT, updated_at=MOMENT, **given)
+    known: dict[str, Any] = {"kind": views_pb2.MEMBER_KIND_AGENT, "presence": views_pb2.PRESENCE_OFFLINE, **given}
+    return views_pb2.Member(handle="engineer", created_at=MOMENT, updated_at=MOMENT, **known)
 
 
 SEEN = views_pb2.Mention(handle="engineer", state=views_pb2.MENTION_STATE_QUEUED, last_seen=MOMENT)
@@ -37,9 +37,11 @@ CASES: list[tuple[type[BaseModel], Any, Protobuf]] = [
     (rooms.Room, shapes.room, room(title="Demo", private=True, members=3, last_message_at=MOMENT)),
     (members.Member, shapes.member, member()),
     (members.Member, shapes.member, member(allow_from=["a", "b"], last_seen=MOMENT, waiting=True, unread=2)),
+    (members.Member, shapes.member, member(paused=True, presence=views_pb2.PRESENCE_BLOCKED, presence_note="key")),
     (users.User, shapes.user, views_pb2.User(handle="avery", agents=[views_pb2.OwnedAgent(room="demo", handle="a")])),
     (messages.Message, shapes.message, message()),
     (messages.Message, shapes.message, message(metadata_json='{"a":[1]}', edited_at=MOMENT, mentions=[SEEN, UNSEEN])),
+    (messages.Message, shapes.message, message(status="expired", expires_at=MOMENT)),
     (messages.Receipt, shapes.receipt, views_pb2.Receipt(handle="a", state=views_pb2.DELIVERY_STATE_QUEUED)),
     (
         messages.Receipt,
@@ -65,12 +67,13 @@ def test_an_answer_fits_its_schema(schema: type[BaseModel], shape: Any, view: Pr
 def test_a_live_message_has_the_shape_of_history() -> None:
     """A client keeps one function for both."""
     fact = events_pb2.MessagePosted(
-        room_id="r", message_id="m", content="hi", message_type="message", created_at=MOMENT, mentions=[SEEN]
-    )
+        room_id="r", message_id="m", content="hi", message_type="event", created_at=MOMENT, mentions=[SEEN],
+        status="open", expires_at=MOMENT,
+    )  # fmt: skip
+    view = message(content="hi", mentions=[SEEN], status="open", expires_at=MOMENT)
+    view.message_type = "event"
 
-    live = shapes.posted(fact, 7, "demo")
-
-    assert live == shapes.message(message(content="hi", mentions=[SEEN]))
+    assert shapes.posted(fact, 7, "demo") == shapes.message(view)
 
 
 @pytest.mark.parametrize("number", [value for value in views_pb2.MentionState.values() if value])
@@ -81,8 +84,16 @@ def test_every_state_of_a_mention_is_in_the_schema(number: Any) -> None:
 
 @pytest.mark.parametrize("number", [value for value in views_pb2.DeliveryState.values() if value])
 def test_every_state_of_a_delivery_is_in_the_schema(number: Any) -> None:
-    """Given to a session that has not said so yet is `queued` for the sender: nothing more was seen."""
+    """A new state is a change of the surface."""
     messages.Receipt.model_validate(shapes.receipt(views_pb2.Receipt(state=number)))
+
+
+@pytest.mark.parametrize("number", [value for value in views_pb2.MentionState.values() if value])
+def test_what_stands_in_the_way_of_a_delivery_is_its_state(number: Any) -> None:
+    """That it is queued beneath is no news to its sender."""
+    receipt = shapes.receipt(views_pb2.Receipt(state=views_pb2.DELIVERY_STATE_QUEUED, mention=number))
+    assert receipt["state"] == shapes.MENTION_STATES[number]
+    messages.Receipt.model_validate(receipt)
 
 
 def test_any_text_comes_out_as_it_went_in() -> None:

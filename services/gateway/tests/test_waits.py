@@ -300,6 +300,21 @@ async def test_a_wait_ends_with_its_room(hub: Door) -> None:
         await hub.http.delete(DEMO, headers=AVERY)
         body = await answer(task)
     assert (body["status"], body["slug"]) == (404, "room.not_found")
+    assert body["detail"] == "room 'demo' was deleted while you waited, or is no longer for you"
+
+
+async def test_a_paused_member_gets_nothing_until_it_is_resumed(hub: Door) -> None:
+    """Then its open wait is woken."""
+    path = f"{DEMO}/members/bob"
+    paused = (await hub.http.patch(path, json={"paused": True}, headers=AVERY)).json()
+    message = await post(hub.http, "@bob hi")
+    assert (paused["paused"], message["mentions"][0]["state"]) == (True, "paused")
+    async with waiting(hub.http) as task:
+        resumed = (await hub.http.patch(path, json={"paused": False}, headers=AVERY)).json()
+        got = await answer(task)
+
+    assert (resumed["paused"], resumed["unread"]) == (False, 1)
+    assert got["message"]["id"] == message["id"]
 
 
 async def test_a_wait_ends_with_its_membership(hub: Door) -> None:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import problems, shapes
-from mycelium_gateway.actor import Caller
+from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer, done
 from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import members as schemas
@@ -27,9 +27,11 @@ KINDS = {
     "", response_model=schemas.MemberPage, summary="List members", responses=problems.responses("room.not_found")
 )
 async def list_members(room: str, wanted: Annotated[schemas.MemberFilter, Query()], call: Caller) -> Response:
-    request = service_pb2.ListMembersRequest(room=room, kind=KINDS[wanted.kind], owner=wanted.owner, team=wanted.team)
+    request = service_pb2.ListMembersRequest(
+        room=room, kind=KINDS[wanted.kind], owner=wanted.owner, team=wanted.team, cursor=wanted.cursor
+    )
     reply = await call.ask(request, service_pb2.ListMembersResponse)
-    return answer(shapes.page([shapes.member(member) for member in reply.message.members]))
+    return answer(shapes.page([shapes.member(member) for member in reply.message.members], reply.message.next))
 
 
 @router.post(
@@ -45,7 +47,7 @@ async def list_members(room: str, wanted: Annotated[schemas.MemberFilter, Query(
 async def add_member(room: str, body: schemas.NewMember, call: Caller) -> Response:
     reply = await call.ask(_save(room, body.handle, body), service_pb2.SaveMemberResponse)
     status = 201 if reply.message.joined else 200
-    return answer(shapes.member(reply.message.member), status, sequence=reply.sequence)
+    return answer(await _shown(call, room, body.handle), status, sequence=reply.sequence)
 
 
 @router.get(
@@ -55,9 +57,7 @@ async def add_member(room: str, body: schemas.NewMember, call: Caller) -> Respon
     responses=problems.responses("room.not_found", "member.not_found"),
 )
 async def get_member(room: str, handle: str, call: Caller) -> Response:
-    request = service_pb2.GetMemberRequest(room=room, handle=handle)
-    reply = await call.ask(request, service_pb2.GetMemberResponse)
-    return answer(shapes.member(reply.message.member))
+    return answer(await _shown(call, room, handle))
 
 
 @router.patch(
@@ -70,7 +70,7 @@ async def change_member(room: str, handle: str, body: schemas.MemberChange, call
     request = _save(room, handle, body)
     request.change_only = True
     reply = await call.ask(request, service_pb2.SaveMemberResponse)
-    return answer(shapes.member(reply.message.member), sequence=reply.sequence)
+    return answer(await _shown(call, room, handle), sequence=reply.sequence)
 
 
 @router.delete(
@@ -83,6 +83,12 @@ async def remove_member(room: str, handle: str, call: Caller) -> Response:
     request = service_pb2.RemoveMemberRequest(room=room, handle=handle)
     reply = await call.ask(request, service_pb2.RemoveMemberResponse)
     return done(reply.sequence)
+
+
+async def _shown(call: Call, room: str, handle: str) -> shapes.Json:
+    """The member as it is now; what a write answers holds its record alone."""
+    request = service_pb2.GetMemberRequest(room=room, handle=handle)
+    return shapes.member((await call.ask(request, service_pb2.GetMemberResponse)).message.member)
 
 
 def _save(room: str, handle: str, body: schemas.NewMember | schemas.MemberChange) -> service_pb2.SaveMemberRequest:
@@ -98,4 +104,5 @@ def _save(room: str, handle: str, body: schemas.NewMember | schemas.MemberChange
         allow_from=body.allow_from or [],
         set_allow_from=body.allow_from is not None,
         notes=body.notes,
+        paused=body.paused,
     )

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from mycelium.rooms.v1 import service_pb2
+from mycelium.rooms.v1 import service_pb2, status_pb2
 from mycelium_gateway import problems, shapes
-from mycelium_gateway.actor import Caller
+from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import messages as schemas
@@ -66,7 +66,10 @@ def _metadata(metadata: dict[str, Any]) -> str:
     "",
     response_model=schemas.MessagePage,
     summary="Read history, newest first",
-    description="The room's channel, or one thread. A page ends at 512 KB; go on with `before`.",
+    description=(
+        "The room's channel, one thread, or `all` of it, filtered. A page ends at 512 KB, and earlier when what is "
+        "sought lies far back; go on with `before`."
+    ),
     responses=problems.responses("room.not_found", "thread.not_found", "id.ambiguous"),
 )
 async def list_messages(room: str, wanted: Annotated[schemas.History, Query()], call: Caller) -> Response:
@@ -76,6 +79,12 @@ async def list_messages(room: str, wanted: Annotated[schemas.History, Query()], 
         before=wanted.before,
         since=wanted.since,
         thread=wanted.thread,
+        sender=wanted.sender,
+        kind=wanted.kind,
+        status=wanted.status,
+        query=wanted.q,
+        all=wanted.all,
+        zone=wanted.tz,
     )
     reply = await call.ask(request, service_pb2.ListMessagesResponse)
     older = reply.message.older_before
@@ -85,37 +94,54 @@ async def list_messages(room: str, wanted: Annotated[schemas.History, Query()], 
 
 @router.get(
     "/{message}",
-    response_model=schemas.Message,
+    response_model=schemas.MessageWithHistory,
     summary="Show a message",
     responses=problems.responses("room.not_found", "message.not_found", "id.ambiguous"),
 )
-async def get_message(room: str, message: str, call: Caller) -> Response:
-    request = service_pb2.GetMessageRequest(room=room, message=message)
-    reply = await call.ask(request, service_pb2.GetMessageResponse)
-    return answer(shapes.message(reply.message.message))
+async def get_message(
+    room: str, message: str, call: Caller, history: Annotated[bool, Query(description="With every text.")] = False
+) -> Response:
+    request = service_pb2.GetMessageRequest(room=room, message=message, history=history)
+    reply = (await call.ask(request, service_pb2.GetMessageResponse)).message
+    shown = shapes.message(reply.message)
+    return answer({**shown, "history": shapes.texts(reply.history)} if history else shown)
 
 
 @router.patch(
     "/{message}",
     response_model=schemas.Message,
-    summary="Replace the text of one's own message",
-    responses=problems.responses(*POSTING, "message.not_yours"),
+    summary="Replace the text of one's own message, or set the status of an event",
+    responses=problems.responses(*POSTING, "message.not_yours", "event.not_an_event", "event.expired"),
 )
 async def amend_message(room: str, message: str, body: schemas.MessageChange, call: Caller) -> Response:
     sender = call.named(body.sender_handle, "sender_handle")
-    request = service_pb2.AmendMessageRequest(
-        room=room, message=message, content=body.content, allow_unknown=body.allow_unknown
-    )
-    amended = await sender.ask(request, service_pb2.AmendMessageResponse)
-    shown = service_pb2.GetMessageRequest(room=room, message=amended.message.message_id)
+    if body.content is not None and body.status is None:
+        message_id, sequence = await _amend(sender, room, message, body.content, body.allow_unknown)
+    elif body.status is not None and body.content is None:
+        message_id, sequence = await _set_status(sender, room, message, body.status)
+    else:
+        raise Refusal("request.invalid", "body: send content or status, one of them")
+    shown = service_pb2.GetMessageRequest(room=room, message=message_id)
     reply = await sender.ask(shown, service_pb2.GetMessageResponse)
-    return answer(shapes.message(reply.message.message), sequence=amended.sequence)
+    return answer(shapes.message(reply.message.message), sequence=sequence)
+
+
+async def _amend(sender: Call, room: str, message: str, content: str, allow_unknown: bool) -> tuple[str, int]:
+    request = service_pb2.AmendMessageRequest(room=room, message=message, content=content, allow_unknown=allow_unknown)
+    reply = await sender.ask(request, service_pb2.AmendMessageResponse)
+    return reply.message.message_id, reply.sequence
+
+
+async def _set_status(sender: Call, room: str, message: str, status: str) -> tuple[str, int]:
+    request = status_pb2.SetEventStatusRequest(room=room, message=message, status=status)
+    reply = await sender.ask(request, status_pb2.SetEventStatusResponse)
+    return reply.message.message_id, reply.sequence
 
 
 @router.get(
     "/{message}/receipts",
     response_model=schemas.ReceiptPage,
-    summary="What became of a message's deliveries",
+    summary="What became of a message's mentions",
     responses=problems.responses("room.not_found", "message.not_found", "id.ambiguous"),
 )
 async def list_receipts(room: str, message: str, call: Caller) -> Response:

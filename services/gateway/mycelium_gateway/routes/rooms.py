@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from mycelium.rooms.v1 import service_pb2
+from mycelium.rooms.v1 import folders_pb2, service_pb2
 from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer, done
@@ -48,21 +48,31 @@ async def list_rooms(call: Caller, cursor: str = "") -> Response:
 async def get_room(room: str, call: Caller) -> Response:
     reply = await call.ask(service_pb2.GetRoomRequest(room=room), service_pb2.GetRoomResponse)
     members = [shapes.member(member) for member in reply.message.members]
-    return answer({**shapes.room(reply.message.room), "members_list": members})
+    listed = {"members_list": members, "members_next": reply.message.next or None}
+    return answer({**shapes.room(reply.message.room), **listed})
 
 
 @router.patch(
     "/{room}",
     response_model=schemas.Room,
-    summary="Set a room's title or privacy",
-    responses=problems.responses("room.not_found", *problems.WRITING),
+    summary="Set a room's title or privacy, or the caller's own folder for it",
+    responses=problems.responses("room.not_found", "handle.mismatch", "handle.unregistered", *problems.WRITING),
 )
 async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Response:
-    if body.title is None and body.private is None:
-        raise Refusal("request.invalid", "body: nothing to change; send title or private")
-    request = service_pb2.ChangeRoomRequest(room=room, title=body.title, private=body.private)
-    reply = await call.ask(request, service_pb2.ChangeRoomResponse)
-    return answer(shapes.room(reply.message.room), sequence=reply.sequence)
+    caller, sequence = call.by(body.handle), 0
+    if body.title is None and body.private is None and body.folder is None:
+        raise Refusal("request.invalid", "body: nothing to change; send title, private or folder")
+    if body.folder is not None:
+        caller = call.named(body.handle)
+    if body.title is not None or body.private is not None:
+        request = service_pb2.ChangeRoomRequest(room=room, title=body.title, private=body.private)
+        sequence = (await caller.ask(request, service_pb2.ChangeRoomResponse)).sequence
+    if body.folder is not None:
+        filing = folders_pb2.FileRoomRequest(room=room, folder=body.folder)
+        filed = await caller.ask(filing, folders_pb2.FileRoomResponse, step="folder")
+        sequence = filed.sequence or sequence
+    shown = await caller.ask(service_pb2.GetRoomRequest(room=room), service_pb2.GetRoomResponse)
+    return answer(shapes.room(shown.message.room), sequence=sequence)
 
 
 @router.delete(

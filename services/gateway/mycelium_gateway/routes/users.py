@@ -47,7 +47,8 @@ async def save_user(handle: str, body: schemas.UserChange, call: Caller) -> Resp
     request = service_pb2.SaveUserRequest(handle=handle, name=body.name, team=body.team)
     reply = await call.ask(request, service_pb2.SaveUserResponse)
     status = 201 if reply.message.created else 200
-    return answer(shapes.user(reply.message.user), status, sequence=reply.sequence)
+    shown = await call.ask(service_pb2.GetUserRequest(handle=handle), service_pb2.GetUserResponse)
+    return answer(shapes.user(shown.message.user), status, sequence=reply.sequence)
 
 
 @router.get(

@@ -9,6 +9,7 @@ from pydantic import Field
 from mycelium_gateway.schemas.shape import Body, Shape, shown_as
 
 Kind = Literal["agent", "user", "engine"]
+Presence = Literal["idle", "working", "blocked", "offline"]
 MEMBER = {
     "handle": "engineer",
     "kind": "agent",
@@ -20,11 +21,14 @@ MEMBER = {
     "team": "core",
     "allow_from": [],
     "notes": "",
+    "paused": False,
     "created_at": "2026-09-03T16:40:01.000Z",
     "updated_at": "2026-09-03T16:40:01.000Z",
     "last_seen": "2026-09-03T16:41:07.250Z",
     "waiting": True,
     "unread": 0,
+    "presence": "idle",
+    "presence_note": "",
 }
 
 
@@ -42,6 +46,7 @@ class NewMember(Body):
     team: str | None = Field(None, description="Team it belongs to.")
     allow_from: list[str] | None = Field(None, description="Handles that may act for it; replaces the list.")
     notes: str | None = Field(None, description="Notes for the agent itself.")
+    paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 
 
 class MemberChange(Body):
@@ -55,6 +60,7 @@ class MemberChange(Body):
     team: str | None = None
     allow_from: list[str] | None = None
     notes: str | None = None
+    paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 
 
 class MemberFilter(Body):
@@ -63,6 +69,7 @@ class MemberFilter(Body):
     kind: Kind | None = Field(None, description="Only this kind.")
     owner: str = Field("", description="Only of this owner.")
     team: str = Field("", description="Only of this team.")
+    cursor: str = Field("", description="`next` of the page before.")
 
 
 class MemberRecord(Shape):
@@ -77,6 +84,7 @@ class MemberRecord(Shape):
     team: str
     allow_from: list[str]
     notes: str
+    paused: bool = Field(description="Whether its deliveries wait until it is resumed.")
     created_at: str
     updated_at: str
 
@@ -90,10 +98,12 @@ class Member(MemberRecord):
     last_seen: str | None = Field(description="When it last posted or waited; null when never.")
     waiting: bool = Field(description="Whether a wait of it is open now.")
     unread: int = Field(description="Deliveries that nobody has acknowledged yet.")
+    presence: Presence
+    presence_note: str = Field(description="What it says of that; empty when nothing.")
 
 
 class MemberPage(Shape):
     """Members by handle."""
 
     items: list[Member]
-    next: str | None
+    next: str | None = Field(description="Cursor of the next page, or null.")

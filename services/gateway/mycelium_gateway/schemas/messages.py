@@ -22,6 +22,8 @@ MESSAGE = {
     "created_at": "2026-09-03T16:41:07.250Z",
     "edited_at": None,
     "mentions": [{"handle": "engineer", "state": "woken", "last_seen": "2026-09-03T16:41:05.000Z"}],
+    "status": "",
+    "expires_at": None,
 }
 RECEIPT = {
     "handle": "engineer",
@@ -33,6 +35,22 @@ RECEIPT = {
 }
 MentionState = Literal["woken", "queued", "held", "paused", "left", "self", "silent", "unknown"]
 MessageType = Literal["message", "event"]
+ReceiptState = Literal[
+    "queued",
+    "offered",
+    "delivered",
+    "acknowledged",
+    "redelivered",
+    "parked",
+    "woken",
+    "held",
+    "paused",
+    "left",
+    "self",
+    "silent",
+    "unknown",
+]
+Status = Literal["", "open", "in_progress", "resolved", "expired"]
 
 
 class NewMessage(Body):
@@ -47,14 +65,19 @@ class NewMessage(Body):
     message_type: MessageType = "message"
     thread: str | None = Field(None, description="Id of the thread, full or its last eight digits.")
     reply_to: str | None = Field(None, description="Id of the message that it answers, full or short.")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="The sender's own facts.")
+    metadata: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The sender's own facts. An event needs `kind`, and may have `status`, `ttl_seconds`, `payload`, "
+        "`provenance` (a list of `{type, ref}`).",
+    )
     allow_unknown: bool = Field(False, description="Post it although it mentions unknown handles.")
 
 
 class MessageChange(Body):
-    """The new text of one's own message."""
+    """The new text of one's own message, or the status of an event."""
 
-    content: str = Field(examples=["@engineer ready? The cache TTL is 300s."])
+    content: str | None = Field(None, description="The new text.", examples=["@engineer ready? The cache TTL is 300s."])
+    status: str | None = Field(None, description="`open`, `in_progress` or `resolved`.")
     sender_handle: str | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
     allow_unknown: bool = Field(False, description="Store it although it mentions unknown handles.")
 
@@ -63,9 +86,17 @@ class History(Body):
     """Which messages a page holds."""
 
     limit: int = Field(50, ge=1, le=500, description="How many at most.")
-    before: str = Field("", description="Only older: RFC 3339, a cursor, or an age (`90s 30m 2h 1d today`).")
+    before: str = Field(
+        "", description="Only older: RFC 3339, a cursor, an age (`90s 30m 2h 1d`), `today` or `yesterday`."
+    )
     since: str = Field("", description="Only from then on, written like `before`.")
+    tz: str = Field("", description="Zone of days and of times without one, such as `Europe/Paris`; UTC without.")
     thread: str = Field("", description="Only this thread, by full or short id; the room's channel without.")
+    all: bool = Field(False, description="The channel and every thread.")
+    sender: str = Field("", description="Only by this handle.")
+    kind: str = Field("", description="Only events of this kind, wherever they are unless `thread` says.")
+    status: str = Field("", description="Only events that are `open`, `in_progress`, `resolved` or `expired` now.")
+    q: str = Field("", description='Only texts with all these words, and these `"phrases in quotes"`.')
 
 
 class Mention(Shape):
@@ -94,6 +125,39 @@ class Message(Shape):
     created_at: str
     edited_at: str | None = Field(description="Null when it never was.")
     mentions: list[Mention]
+    status: Status = Field(description="Of an event, as of now; empty when it has none.")
+    expires_at: str | None = Field(description="When an event expires; null when never.")
+
+
+class Text(Shape):
+    """One text that a message has had. The first has `created_at`, the others `edited_at`."""
+
+    content: str
+    created_at: str = Field("", description="When it was posted; absent from an edit.")
+    edited_at: str = Field("", description="When it was edited; absent from the first.")
+
+
+class MessageWithHistory(Message):
+    """A message and, when asked for, every text that it has had."""
+
+    model_config = shown_as(
+        {
+            **MESSAGE,
+            "content": "@engineer keychain, or WebCrypto? The TTL is 300s.",
+            "edited_at": "2026-09-03T16:42:00.000Z",
+            "history": [
+                {"content": "@engineer keychain, or WebCrypto?", "created_at": "2026-09-03T16:41:07.250Z"},
+                {
+                    "content": "@engineer keychain, or WebCrypto? The TTL is 300s.",
+                    "edited_at": "2026-09-03T16:42:00.000Z",
+                },
+            ],
+        }
+    )
+
+    history: list[Text] = Field(
+        default_factory=list, description="Oldest first, the present one last; absent unless asked for."
+    )
 
 
 class MessagePage(Shape):
@@ -105,12 +169,15 @@ class MessagePage(Shape):
 
 
 class Receipt(Shape):
-    """How far the delivery of one message to one member has come."""
+    """What became of one mention: how far its delivery has come, or why there is none."""
 
     model_config = shown_as(RECEIPT)
 
     handle: str
-    state: Literal["queued", "delivered", "acknowledged", "parked"]
+    state: ReceiptState = Field(
+        description="`offered` was given to a session that has not said that it received it; `redelivered` was given "
+        "out more than once; `paused` and `left` stand in the way of one that waits."
+    )
     deliveries: int = Field(description="How often it was given out.")
     session: str | None = Field(description="The session that got it last.")
     delivered_at: str | None
@@ -118,7 +185,7 @@ class Receipt(Shape):
 
 
 class ReceiptPage(Shape):
-    """The deliveries of a message by handle."""
+    """A message's mentions by handle."""
 
     items: list[Receipt]
     next: str | None

@@ -16,6 +16,7 @@ ROOM = {
     "created_at": "2026-09-03T16:40:00.000Z",
     "members": 2,
     "last_message_at": "2026-09-03T16:41:07.250Z",
+    "folder": "",
 }
 
 
@@ -34,7 +35,9 @@ class RoomChange(Body):
     """What to change; what is absent stays."""
 
     title: str | None = Field(None, description="New display title.", examples=["Design review, autumn"])
-    private: bool | None = Field(None, description="New privacy.")
+    private: bool | None = Field(None, description="New privacy: for its members alone, or for everybody.")
+    folder: str | None = Field(None, description="Folder of the caller's own list; empty takes the room out.")
+    handle: str | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
 
 
 class Room(Shape):
@@ -50,14 +53,16 @@ class Room(Shape):
     created_at: str
     members: int = Field(description="How many members it has.")
     last_message_at: str | None = Field(description="Null in an empty room.")
+    folder: str = Field(description="Where the caller has put it in their own list; empty when nowhere.")
 
 
 class RoomWithMembers(Room):
     """A room and who is in it."""
 
-    model_config = shown_as({**ROOM, "members_list": [MEMBER]})
+    model_config = shown_as({**ROOM, "members_list": [MEMBER], "members_next": None})
 
-    members_list: list[Member]
+    members_list: list[Member] = Field(description="By handle, as many as one page of the members holds.")
+    members_next: str | None = Field(description="`cursor` of the members that follow, or null.")
 
 
 class RoomPage(Shape):
