@@ -156,11 +156,26 @@ async def test_a_fact_whose_reaction_fails_comes_again_and_keeps_nobody_up(start
         await toy.until(lambda: runtime.health()["status"] == "ok")
 
 
-async def test_a_reaction_that_is_unavailable_keeps_its_place(
+async def test_a_fact_in_work_is_given_to_no_other_replica(
     start: Start, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While another service is away nothing overtakes, and no other replica is given the fact."""
+    """However long a reaction takes, its replica tells the server that it is still at work."""
     monkeypatch.setattr(durable, "ACK_WAIT_S", 0.3)
+    tries: list[Runtime] = []
+
+    async def react(runtime: Runtime, _event: Any, _stored: Stored) -> None:
+        tries.append(runtime)
+        raise Unavailable("the other service is away")
+
+    async with start(reacting(react)), start(reacting(react), folder="two"):
+        await toy.say(bus, "a")
+        await toy.until(lambda: len(tries) >= 15)
+
+    assert len({id(runtime) for runtime in tries}) == 1
+
+
+async def test_a_reaction_that_is_unavailable_keeps_its_place(start: Start, bus: Bus) -> None:
+    """While another service is away nothing overtakes."""
     seen: list[str] = []
     away = [True]
     tries: list[str] = []

@@ -161,6 +161,26 @@ async def test_looks_shared_by_many_are_never_too_old(start: Start, bus: Bus) ->
         await asyncio.gather(*(write_and_read(number) for number in range(300)))
 
 
+async def test_a_look_that_began_earlier_is_not_shared(start: Start, bus: Bus) -> None:
+    """Who comes while the log is being asked waits, and then shares one look with all who waited."""
+    async with start() as runtime:
+        follower = runtime.projector
+        assert follower
+        answer = asyncio.Event()
+
+        async def look_before() -> int:
+            await answer.wait()
+            return 0
+
+        follower._look = before = asyncio.create_task(look_before())
+        readers = [asyncio.create_task(follower.catch_up()) for _ in range(3)]
+        await asyncio.wait(readers, timeout=0.01)
+        answer.set()
+        await asyncio.gather(*readers)
+
+        assert follower._look is not before
+
+
 async def test_a_cancelled_reader_leaves_nothing_behind(start: Start) -> None:
     """A caller that goes away while it waits is forgotten."""
     async with start() as runtime:
@@ -265,12 +285,14 @@ async def test_tables_newer_than_a_restored_log_are_built_again(
         assert await toy.names_of(bus) == ["kept"]
 
 
+@pytest.mark.parametrize("facts", [0, 1])
 async def test_a_log_that_is_replaced_under_a_service_makes_it_refuse(
-    start: Start, bus: Bus, nats_server: testing.NatsServer
+    start: Start, bus: Bus, nats_server: testing.NatsServer, facts: int
 ) -> None:
     """A service does not answer from tables whose log is another one now, and says so."""
     async with start() as runtime:
-        await toy.save(bus, "a")
+        for number in range(facts):
+            await toy.save(bus, f"u{number}")
         nats_server.stop()
         shutil.rmtree(nats_server.folder / "store")
         await nats_server.start()

@@ -120,8 +120,10 @@ async def test_lost_deliveries_are_noticed(log: Log, connection: Connection, mon
     async with following(connection) as (follower, seen):
         await write(log, 3)
         await toy.until(lambda: len(seen) == 3)
+        consumer = follower._consumer
         follower._delivered -= 1  # as if the last delivery had been another one, unseen
         await write(log, 3)
+        await toy.until(lambda: follower._consumer != consumer)
         await toy.until(lambda: len(seen) == 6)
         await toy.until(lambda: follower.live)
         consumer = follower._consumer
