@@ -18,10 +18,11 @@ ROOMS = "rooms"
 def for_create_room(
     tables: Tables, request: service_pb2.CreateRoomRequest, _context: Context
 ) -> Entity[events_pb2.NameState]:
-    return _name(tables, names.room_name(request.name))
+    return name_of(tables, names.room_name(request.name))
 
 
-def _name(tables: Tables, name: str) -> Entity[events_pb2.NameState]:
+def name_of(tables: Tables, name: str) -> Entity[events_pb2.NameState]:
+    """The entity of a room's name."""
     return tables.entity(subjects.room_name(names.fold_room_name(name)), events_pb2.NameState)
 
 
@@ -39,7 +40,7 @@ def settings_subject(room_id: str) -> str:
 
 def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, context: Context) -> Named:
     room = lookup.find_room(tables, request.room, context)
-    return Named(room, _name(tables, room.name))
+    return Named(room, name_of(tables, room.name))
 
 
 def for_file_room(tables: Tables, request: folders_pb2.FileRoomRequest, context: Context) -> Filing:

@@ -59,6 +59,14 @@ def evolve_event(_before: states_pb2.EventState | None, event: events_pb2.EventS
     return states_pb2.EventState(status=event.status)
 
 
+def evolve_import(
+    before: states_pb2.ImportState | None, event: events_pb2.FactsImported | events_pb2.RoomImported
+) -> states_pb2.ImportState:
+    if isinstance(event, events_pb2.FactsImported):
+        return states_pb2.ImportState(last=event.last, facts=event.facts)
+    return states_pb2.ImportState(last=before.last if before else 0, facts=event.facts, complete=True)
+
+
 def evolve_folder(_before: states_pb2.FolderState | None, event: events_pb2.FolderSet) -> states_pb2.FolderState:
     return states_pb2.FolderState(folder=event.folder)
 

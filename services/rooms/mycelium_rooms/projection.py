@@ -32,6 +32,15 @@ def room_deleted(tables: Tables, event: events_pb2.RoomDeleted, _stored: Stored)
     tables.execute("INSERT OR REPLACE INTO grave VALUES (?, ?, 0)", event.room_id, clock.to_millis(event.deleted_at))
 
 
+def facts_imported(tables: Tables, event: events_pb2.FactsImported, _stored: Stored) -> None:
+    at = clock.to_millis(event.imported_at)
+    tables.execute("UPDATE room SET importing = ? WHERE room_id = ? AND importing > 0", at, event.room_id)
+
+
+def room_imported(tables: Tables, event: events_pb2.RoomImported, _stored: Stored) -> None:
+    tables.execute("UPDATE room SET importing = 0 WHERE room_id = ?", event.room_id)
+
+
 def folder_set(tables: Tables, event: events_pb2.FolderSet, _stored: Stored) -> None:
     tables.execute("DELETE FROM folder WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
     if event.folder:
@@ -64,7 +73,7 @@ def message_posted(tables: Tables, event: events_pb2.MessagePosted, stored: Stor
     tables.execute(latest, at, event.room_id)
     row = tables.one("SELECT last_message_at FROM room WHERE room_id = ?", event.room_id)
     tables.execute(
-        "INSERT INTO message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
         stored.sequence, event.room_id, event.message_id, event.sender_handle, event.content, event.message_type,
         event.thread, event.reply_to, event.metadata_json, _mentions(event), at, row[0] if row else at,
         event.kind, event.status, clock.to_millis(event.expires_at), search.words(event.content),

@@ -14,6 +14,8 @@ CREATE TABLE room (
   importing INTEGER NOT NULL          -- when its import last went on; 0 once it is complete, or was made here
 ) WITHOUT ROWID;
 
+CREATE INDEX room_importing ON room (importing) WHERE importing > 0;
+
 -- Rooms that were deleted: nothing of them is left but this.
 CREATE TABLE grave (
   room_id TEXT PRIMARY KEY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, status_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, status_pb2, transfer_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, Projection, Query, Service
 from mycelium_rooms import (
@@ -14,17 +14,21 @@ from mycelium_rooms import (
     commands_messages,
     commands_people,
     commands_rooms,
+    commands_transfer,
     erasing,
     expiry,
+    imports,
     loads_deliveries,
     loads_events,
     loads_messages,
     loads_rooms,
+    loads_transfer,
     model,
     projection,
     queries_history,
     queries_messages,
     queries_rooms,
+    queries_transfer,
     sweeping,
 )
 from mycelium_rooms.presence import Presences
@@ -40,6 +44,8 @@ PROJECTION = Projection(
         events_pb2.RoomCreated: projection.room_created,
         events_pb2.RoomChanged: projection.room_changed,
         events_pb2.RoomDeleted: projection.room_deleted,
+        events_pb2.FactsImported: projection.facts_imported,
+        events_pb2.RoomImported: projection.room_imported,
         events_pb2.FolderSet: projection.folder_set,
         events_pb2.UserSaved: projection.user_saved,
         events_pb2.MemberSaved: projection.member_saved,
@@ -59,6 +65,8 @@ PROJECTION = Projection(
         ),
         events_pb2.RoomDeleted: (Evolution(events_pb2.NameState, model.evolve_name),),
         events_pb2.RoomChanged: (Evolution(events_pb2.RoomState, model.evolve_room),),
+        events_pb2.FactsImported: (Evolution(states_pb2.ImportState, model.evolve_import),),
+        events_pb2.RoomImported: (Evolution(states_pb2.ImportState, model.evolve_import),),
         events_pb2.FolderSet: (Evolution(states_pb2.FolderState, model.evolve_folder),),
         events_pb2.UserSaved: (Evolution(events_pb2.UserState, model.evolve_user),),
         events_pb2.MemberSaved: (Evolution(events_pb2.MemberState, model.join_member),),
@@ -85,7 +93,13 @@ def service(waits: Waits | None = None, presences: Presences | None = None) -> S
         reactions=(erasing.ERASER,),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
-        workers=(waits.watch, presences.watch_presence, expiry.watch_expiry, sweeping.sweep_tables),
+        workers=(
+            waits.watch,
+            presences.watch_presence,
+            expiry.watch_expiry,
+            imports.watch_imports,
+            sweeping.sweep_tables,
+        ),
     )
 
 
@@ -120,6 +134,19 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
         Command(status_pb2.ExpireEventRequest, loads_events.for_expire, events.expire, events.answer_expire),
         Command(pb.TakeDeliveryRequest, take, deliveries.take_delivery, deliveries.answer_take, fresh=True),
         Command(pb.MarkDeliveryRequest, mark, deliveries.mark_delivery, deliveries.answer_mark),
+        *_imports(),
+    )
+
+
+def _imports() -> tuple[Command, ...]:
+    pb, moves, step = transfer_pb2, commands_transfer, loads_transfer.for_step
+    return (
+        Command(pb.ImportRoomRequest, loads_transfer.for_import_room, moves.import_room, moves.answer_import_room),
+        Command(
+            pb.ImportFactsRequest, loads_transfer.for_facts, moves.import_facts, moves.answer_import_facts, fresh=True
+        ),
+        Command(pb.FinishImportRequest, step, moves.finish_import, moves.answer_finish, fresh=True),
+        Command(pb.AbandonImportRequest, step, moves.abandon_import, moves.answer_abandon),
     )
 
 
@@ -137,4 +164,5 @@ def _queries(presences: Presences) -> tuple[Query, ...]:
         Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),
         Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
         Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),
+        Query(transfer_pb2.ExportRoomRequest, queries_transfer.export_room),
     )

@@ -89,11 +89,16 @@ class Hub:
 
     def store(self, fact: Fact) -> int:
         """Append a fact and apply it, as the log and the projector would."""
+        for also in fact.also:
+            self._append(also.subject, also.event)
         subject = fact.on.subject if fact.on else fact.subject
         if fact.on:
             lasts = [stored.sequence for stored in self.facts if stored.subject == subject]
             assert fact.on.sequence == (lasts[-1] if lasts else 0), "the entity has moved on"
-        data, kind = fact.event.SerializeToString(), events.type_name(fact.event)
+        return self._append(subject, fact.event)
+
+    def _append(self, subject: str, event: Message) -> int:
+        data, kind = event.SerializeToString(), events.type_name(event)
         stored = RawFact(len(self.facts) + 1, subject, kind, data, {headers.TYPE: kind})
         self.facts.append(stored)
         self.applier.apply(self.tables, stored)

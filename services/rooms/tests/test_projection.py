@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mycelium.rooms.v1 import folders_pb2, status_pb2, views_pb2
+from mycelium.rooms.v1 import folders_pb2, status_pb2, transfer_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import events, subjects
 from mycelium_kernel.errors import Refusal
@@ -150,6 +150,10 @@ def story() -> Hub:
     hub.receive("engineer", "s1", seat="2")
     hub.mark(first.id, "engineer", "s1", views_pb2.DELIVERY_STATE_PARKED, seat="2")
     hub.ask(pb.DeleteRoomRequest(room="doomed"), "avery")
+    page = hub.ask(transfer_pb2.ExportRoomRequest(room="demo"), "avery")
+    copy = hub.ask(transfer_pb2.ImportRoomRequest(name="copy", operator=True), "avery").room_id
+    hub.ask(transfer_pb2.ImportFactsRequest(room_id=copy, facts=page.facts), "avery")
+    hub.ask(transfer_pb2.FinishImportRequest(room_id=copy, facts=len(page.facts)), "avery")
     return hub
 
 
