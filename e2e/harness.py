@@ -72,12 +72,14 @@ class Machine:
         room: str = "",
         env: dict[str, str] | None = None,
         stdin: bytes = b"",
+        cwd: Path | None = None,
         within_s: float = 30.0,
     ) -> Result:
         """One command line, to its end."""
         done = subprocess.run(
             [MYCELIUM, *args],
             env=self.environment(handle, session, room, env),
+            cwd=cwd,
             input=stdin,
             capture_output=True,
             timeout=within_s,

@@ -13,14 +13,15 @@ Document = dict[str, Any]
 class Room:
     """One room of one hub, used from one machine."""
 
-    def __init__(self, api: Api, machine: Machine, name: str) -> None:
+    def __init__(self, api: Api, machine: Machine, name: str, owner: str = "avery") -> None:
         self.api = api
         self.machine = machine
         self.name = name
+        self.owner = owner
 
     def create(self, **fields: Any) -> "Room":
         """Make it."""
-        self.api.post(path("rooms"), {"name": self.name, **fields}, handle="avery").ok(201)
+        self.api.post(path("rooms"), {"name": self.name, **fields}, handle=self.owner).ok(201)
         return self
 
     def at(self, *parts: str, **query: str | int | list[str]) -> str:
@@ -31,7 +32,7 @@ class Room:
         """Make handles agents of the room."""
         for handle in handles:
             body = {"handle": handle, "kind": "agent", **fields}
-            self.api.post(self.at("members"), body, handle="avery").ok(201)
+            self.api.post(self.at("members"), body, handle=self.owner).ok(201)
 
     def try_post(self, content: str, sender: str = "avery", key: str = "", **fields: Any) -> Reply:
         """Post, whatever the answer."""
@@ -44,8 +45,12 @@ class Room:
 
     def page(self, **query: str | int) -> Document:
         """One page of history, newest first."""
-        found: Document = self.api.get(self.at("messages", **query)).ok(200).json
+        found: Document = self.api.get(self.at("messages", **query), handle=self.owner).ok(200).json
         return found
+
+    def found(self, **query: str | int) -> list[str]:
+        """The texts of one page of history, oldest first."""
+        return [message["content"] for message in self.page(**query)["items"]][::-1]
 
     def contents(self) -> list[str]:
         """The whole history's texts, oldest first, read page by page."""
@@ -59,12 +64,13 @@ class Room:
 
     def member(self, handle: str) -> Document:
         """A member's record."""
-        found: Document = self.api.get(self.at("members", handle)).ok(200).json
+        found: Document = self.api.get(self.at("members", handle), handle=self.owner).ok(200).json
         return found
 
     def receipts(self, message: Document) -> dict[str, Document]:
         """What became of a message, by recipient."""
-        rows = self.api.get(self.at("messages", message["id"], "receipts")).ok(200).json["items"]
+        target = self.at("messages", message["id"], "receipts")
+        rows = self.api.get(target, handle=self.owner).ok(200).json["items"]
         return {row["handle"]: row for row in rows}
 
     def state(self, message: Document, handle: str) -> str:

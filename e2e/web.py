@@ -99,9 +99,9 @@ class Api:
         """Remove."""
         return self.ask("DELETE", target, **said)
 
-    def stream(self, target: str, last_id: str = "", within_s: float = 10.0) -> "Stream":
+    def stream(self, target: str, last_id: str = "", within_s: float = 10.0, handle: str = "") -> "Stream":
         """A live stream, open and past its first line."""
-        return Stream(self, target, last_id, within_s)
+        return Stream(self, target, last_id, within_s, handle)
 
 
 class Event(NamedTuple):
@@ -115,9 +115,10 @@ class Event(NamedTuple):
 class Stream:
     """Server-sent events. Every read has the bound that the stream was opened with."""
 
-    def __init__(self, api: Api, target: str, last_id: str, within_s: float) -> None:
+    def __init__(self, api: Api, target: str, last_id: str, within_s: float, handle: str) -> None:
         self._line = HTTPConnection(api.host, api.port, timeout=within_s)
-        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+        said = {"Last-Event-ID": last_id, "Mycelium-Handle": handle}
+        headers = {"Accept": "text/event-stream"} | {name: value for name, value in said.items() if value}
         try:
             self._answer = self._begin(target, headers)
         except BaseException:
@@ -149,6 +150,14 @@ class Stream:
             event = self._read()
             if not kind or event.type == kind:
                 return event
+
+    def ended(self) -> bool:
+        """Whether the hub has ended it, reading over what is still in it."""
+        try:
+            while True:
+                self.next()
+        except AssertionError:
+            return True
 
     def until(self, content: str) -> list[Event]:
         """The messages up to the one with that text, that one too."""
