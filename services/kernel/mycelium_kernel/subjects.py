@@ -65,6 +65,11 @@ def room_of(subject: str) -> str:
     return subject.split(".", 3)[2]
 
 
+def identifier_of(subject: str) -> str:
+    """The token of a fact's subject that names its entity."""
+    return subject.split(".", 4)[4]
+
+
 def room_of_timer(subject: str) -> str:
     """The token of a timer's subject that names its room."""
     return subject.split(".", 4)[3]
