@@ -17,6 +17,7 @@ from mycelium_rooms import (
     commands_transfer,
     erasing,
     expiry,
+    folders,
     imports,
     loads_deliveries,
     loads_events,
@@ -80,8 +81,13 @@ PROJECTION = Projection(
 )
 
 
-def service(waits: Waits | None = None, presences: Presences | None = None) -> Service:
-    """The service, with a view of its own of the open waits, and of what members are doing."""
+def service(
+    waits: Waits | None = None, presences: Presences | None = None, rooms_folder: Path | None = None
+) -> Service:
+    """The service, with a view of its own of the open waits, and of what members are doing.
+
+    `rooms_folder` is where each room has a folder, on one machine; None keeps none.
+    """
     waits = waits or Waits()
     presences = presences or Presences(waits)
     return Service(
@@ -90,7 +96,7 @@ def service(waits: Waits | None = None, presences: Presences | None = None) -> S
         projection=PROJECTION,
         commands=_commands(waits),
         queries=_queries(presences),
-        reactions=(erasing.ERASER,),
+        reactions=(erasing.ERASER, *((folders.reaction(rooms_folder),) if rooms_folder else ())),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
         workers=(
@@ -105,7 +111,7 @@ def service(waits: Waits | None = None, presences: Presences | None = None) -> S
 
 def _commands(waits: Waits) -> tuple[Command, ...]:
     rooms, people, messages = commands_rooms, commands_people, commands_messages
-    deliveries, events, folders = commands_deliveries, commands_events, commands_folders
+    deliveries, events, filing = commands_deliveries, commands_events, commands_folders
     pb = service_pb2
     post, amend = loads_messages.for_post(waits), loads_messages.for_amend(waits)
     take, mark = loads_deliveries.for_take, loads_deliveries.for_mark
@@ -115,7 +121,7 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
         Command(pb.ChangeRoomRequest, loads_rooms.for_change_room, rooms.change_room, rooms.answer_change, fresh=True),
         Command(pb.DeleteRoomRequest, loads_rooms.for_delete_room, rooms.delete_room, rooms.answer_delete),
         Command(
-            folders_pb2.FileRoomRequest, loads_rooms.for_file_room, folders.file_room, folders.answer_file, fresh=True
+            folders_pb2.FileRoomRequest, loads_rooms.for_file_room, filing.file_room, filing.answer_file, fresh=True
         ),
         Command(pb.SaveUserRequest, loads_rooms.for_save_user, people.save_user, people.answer_save_user, fresh=True),
         Command(

@@ -213,6 +213,7 @@ def test_only_the_operator_or_who_is_of_the_room_brings_it(hub: Hub) -> None:
 
 # --- what may come in -------------------------------------------------------------------------------------------------
 
+PARKED = views_pb2.DELIVERY_STATE_PARKED
 POST = events_pb2.MessagePosted(message_id=ID, sender_handle="a", content="x", created_at=clock.from_millis(1))
 LATE = clock.from_millis(10**15)
 
@@ -241,7 +242,7 @@ def changed(event: Message, **fields: Any) -> Message:
         events_pb2.MemberRemoved(handle="#"), events_pb2.MessageAmended(message_id=ID),
         events_pb2.EventStatusSet(message_id=ID, status="done"), events_pb2.EventStatusSet(status="open"),
         events_pb2.DeliveryOffered(queue="a#B"), events_pb2.DeliveryOffered(queue="a", acknowledged=["x"]),
-        events_pb2.DeliveryMarked(queue="a", message_id=ID), events_pb2.DeliveryMarked(queue="a", state=views_pb2.DELIVERY_STATE_PARKED),
+        events_pb2.DeliveryMarked(queue="a", message_id=ID), events_pb2.DeliveryMarked(queue="a", state=PARKED),
         events_pb2.FolderSet(handle="a", folder="x"), events_pb2.RoomDeleted(), events_pb2.UserSaved(handle="a"),
         events_pb2.RoomCreated(name="x"), events_pb2.RoomImported(),
     ],
