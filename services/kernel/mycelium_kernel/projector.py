@@ -136,10 +136,16 @@ class Projector:
             except Exception as error:
                 LOGGER.warning("the tables still can't follow the log: %s", error or type(error).__name__)
             else:
-                LOGGER.info("the tables follow the log again")
-                self._halted = self._for_good
-                self.failure = self.failure if self._for_good else None
+                self._mended()
                 return
+
+    def _mended(self) -> None:
+        """Answer again, unless the log was lost meanwhile."""
+        if self._for_good:
+            self._halted = True
+        else:
+            LOGGER.info("the tables follow the log again")
+            self.failure = None
 
     def _release_waiters(self) -> None:
         ready = [waiter for sequence, waiter in self._waiters if sequence <= self.tables.position]
