@@ -38,6 +38,16 @@ class Running:
 
 
 @dataclass(frozen=True)
+class Started:
+    """What a hub started with, in `run/started.json`: each setting's value and source, and what the clocks said."""
+
+    pid: int
+    settings: Mapping[str, tuple[object, str]]
+    wall_s: float
+    boot_s: float
+
+
+@dataclass(frozen=True)
 class Home:
     """Paths below one folder, and its lock."""
 
@@ -66,6 +76,10 @@ class Home:
     @property
     def hub_file(self) -> Path:
         return self.run / "hub.json"
+
+    @property
+    def started_file(self) -> Path:
+        return self.run / "started.json"
 
     @property
     def lock_file(self) -> Path:
@@ -124,6 +138,15 @@ class Home:
             return None
         return found if found.pid == owner else None
 
+    def started(self) -> Started | None:
+        """What the hub that owns this home started with; None when there is none, or it is not ready yet."""
+        owner = self.owner()
+        try:
+            found = Started(**json.loads(self.started_file.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+        return found if owner and found.pid == owner else None
+
     def describe_owner(self) -> str:
         """The owning process in words."""
         running = self.running()
@@ -132,6 +155,10 @@ class Home:
     def announce(self, running: Running) -> None:
         """Tell where the hub is."""
         write_private(self.hub_file, json.dumps(asdict(running), indent=2) + "\n")
+
+    def record(self, started: Started) -> None:
+        """Tell what the hub was started with."""
+        write_private(self.started_file, json.dumps(asdict(started), indent=2) + "\n")
 
     def withdraw(self) -> None:
         """Stop telling where the hub is, also for a hub that could not do it itself."""

@@ -1,4 +1,4 @@
-"""The program `mycelium-hub`, which `mycelium up`, `down`, `status` and `logs` run.
+"""The program `mycelium-hub`, which `mycelium up`, `down`, `logs` and `doctor` run.
 
 Exit status: 0 done, 1 refused, 2 usage, 3 nothing there, 130 interrupted.
 """
@@ -125,6 +125,24 @@ def show_status(*, folder: str | None, as_json: bool) -> None:
     print(found.as_json() if as_json else found.as_text())
     if not found.running:
         sys.exit(NOT_RUNNING)
+
+
+@group.command(epilog="Example: mycelium-hub doctor --fix")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without asking.")
+@_home_option
+@_json_option
+def doctor(*, fix: bool, folder: str | None, as_json: bool) -> None:
+    """Find what is wrong with the hub of this machine, and say what to do. Exit status 1: something is."""
+    from mycelium_hub import doctor as examining
+    from mycelium_hub.finding import WRONG, lines
+
+    found = examining.examine(locate(folder, os.environ), os.environ, fix=fix)
+    if as_json:
+        print(json.dumps({"items": [finding.document() for finding in found], "next": None}, indent=2))
+    else:
+        print("\n".join(lines(found)))
+    if any(finding.state == WRONG for finding in found):
+        sys.exit(1)
 
 
 @group.command("logs", epilog="Example: mycelium logs rooms --tail 20 --follow")

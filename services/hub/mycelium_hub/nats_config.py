@@ -53,12 +53,18 @@ def log_path(home: Home) -> Path:
 
 def passwords(home: Home, users: Iterable[str]) -> dict[str, str]:
     """The password of every user, made when it is first needed."""
-    path = home.secrets / "nats.json"
-    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    known = known_passwords(home)
     missing = [user for user in (*users, MONITOR, DOCTOR) if user not in known]
     if missing:
         known.update({user: secrets.token_urlsafe(32) for user in missing})
-        write_private(path, json.dumps(known, indent=2) + "\n")
+        write_private(home.secrets / "nats.json", json.dumps(known, indent=2) + "\n")
+    return known
+
+
+def known_passwords(home: Home) -> dict[str, str]:
+    """The passwords that were made so far."""
+    path = home.secrets / "nats.json"
+    known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
     return known
 
 

@@ -52,6 +52,11 @@ def end(pid: int, within_s: float = 5.0) -> None:
     wait_until(lambda: not command_line(pid), within_s)
 
 
+def boot_s() -> float:
+    """Seconds since the machine started, sleep included where that can be told; nobody can set this clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def wait_until(condition: Callable[[], bool], within_s: float) -> bool:
     """Look again and again until it is so; False when it was not within the time."""
     deadline = time.monotonic() + within_s

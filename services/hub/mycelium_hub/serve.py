@@ -10,12 +10,13 @@ import os
 import resource
 import signal
 import socket
+import time
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from mycelium_hub import __version__, address, disk, logs, nats_server
+from mycelium_hub import __version__, address, disk, logs, nats_server, processes
 from mycelium_hub.errors import Refused
-from mycelium_hub.home import Home, Running
+from mycelium_hub.home import Home, Running, Started
 from mycelium_hub.services import NAMES, PARTS, Part, Stop, Surroundings
 from mycelium_hub.settings import HubSettings
 from mycelium_hub.supervisor import Child
@@ -97,6 +98,8 @@ class Hub:
             self._stops.append((part.name, await _start_part(part, surroundings)))
         await _answers(self.url)
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told = {key: (sourced.value, sourced.source) for key, sourced in self.settings.found.items()}
+        self.home.record(Started(os.getpid(), told, time.time(), processes.boot_s()))
         self.home.announce(Running(self.url, os.getpid(), __version__, now))
         LOGGER.info("ready at %s", self.url)
         print(f"The hub answers at {self.url}", flush=True)

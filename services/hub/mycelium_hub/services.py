@@ -67,4 +67,13 @@ PARTS = (
     Part(User("rooms", erases=True), _rooms),
     Part(User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway),
 )
+
+
+def projections() -> dict[str, tuple[str, ...]]:
+    """The services that keep tables, and the facts that each reads."""
+    from mycelium_rooms.service import PROJECTION
+
+    return {"rooms": PROJECTION.filters}
+
+
 NAMES = tuple(part.name for part in PARTS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
-from mycelium_kernel.settings import Setting
+from mycelium_kernel.settings import Setting, Sourced
 
 SETTINGS = (
     Setting(
@@ -56,13 +56,14 @@ SETTINGS = (
         unit="url",
     ),
 )
+OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that commands read; `mycelium doctor` knows them
 LEVELS = ("debug", "info", "warning", "error")
 LAST_PORT = 65535
 
 
 @dataclass(frozen=True)
 class HubSettings:
-    """The settings with their values."""
+    """The settings with their values; `found` tells by key where each came from."""
 
     port: int
     host: str
@@ -70,6 +71,7 @@ class HubSettings:
     insecure: bool
     log_level: str
     traces_endpoint: str
+    found: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
 
 
 def load(folder: Path, environ: Mapping[str, str], port: int | None = None) -> HubSettings:
@@ -81,9 +83,11 @@ def load(folder: Path, environ: Mapping[str, str], port: int | None = None) -> H
     level = str(found["log.level"].value).lower()
     if level not in LEVELS:
         raise Refused(f"log.level is {level!r} in {found['log.level'].source}: use one of {', '.join(LEVELS)}")
-    wanted = int(found["runtime.backend_port"].value) if port is None else port
+    if port is not None:
+        found["runtime.backend_port"] = Sourced(port, "--port")
+    wanted = int(found["runtime.backend_port"].value)
     if not 0 <= wanted <= LAST_PORT:
-        source = "--port" if port is not None else found["runtime.backend_port"].source
+        source = found["runtime.backend_port"].source
         raise Refused(f"the port is {wanted} in {source}: use 1 to {LAST_PORT}, or 0 for any free one")
     return HubSettings(
         port=wanted,
@@ -92,4 +96,13 @@ def load(folder: Path, environ: Mapping[str, str], port: int | None = None) -> H
         insecure=bool(found["auth.insecure"].value),
         log_level=level,
         traces_endpoint=str(found["telemetry.traces_endpoint"].value),
+        found=found,
     )
+
+
+def written(folder: Path) -> dict[str, Sourced]:
+    """What stands in the file of one home, whatever the environment says; the default where nothing does."""
+    try:
+        return kernel_settings.load(SETTINGS, folder, {})
+    except kernel_settings.BadSetting:
+        return {}

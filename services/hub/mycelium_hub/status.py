@@ -68,7 +68,7 @@ def look(home: Home) -> Status:
         started_at=running.started_at,
         uptime_s=max(0, int((datetime.now(UTC) - began).total_seconds())),
         nats_pid=nats_server.pid(home),
-        nats_port=_nats_port(home),
+        nats_port=nats_port(home),
         health=_health(running.url),
     )
 
@@ -86,7 +86,8 @@ def _health(url: str) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def _nats_port(home: Home) -> int | None:
+def nats_port(home: Home) -> int | None:
+    """The port of this home's server, as its configuration has it."""
     try:
         listen = json.loads(nats_config.config_path(home).read_text())["listen"]
         return int(str(listen).rpartition(":")[2])
