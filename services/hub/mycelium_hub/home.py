@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mycelium_hub.errors import Refused
 
-DATA = ("nats", "tables", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
+DATA = ("nats", "tables", "rooms", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
 DEFAULT = "~/.mycelium"
 
 
@@ -64,6 +64,10 @@ class Home:
     @property
     def tables(self) -> Path:
         return self.path / "tables"
+
+    @property
+    def rooms(self) -> Path:
+        return self.path / "rooms"
 
     @property
     def store(self) -> Path:

@@ -43,7 +43,7 @@ async def _rooms(given: Surroundings) -> Stop:
     from mycelium_kernel import run
     from mycelium_rooms.service import service
 
-    runtime = await run.start(service(), given.nats, given.home.tables)
+    runtime = await run.start(service(rooms_folder=given.home.rooms), given.nats, given.home.tables)
     return runtime.stop
 
 

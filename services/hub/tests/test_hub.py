@@ -96,6 +96,16 @@ def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wa
     assert hub.nats_pid() != left.pid
 
 
+def test_a_room_has_its_folders_in_the_home(hub: HubCommand, wait: Wait) -> None:
+    """Made with the room, and gone with it."""
+    hub.start()
+    assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
+    folder = hub.home.rooms / "demo"
+    wait((folder / "decisions").is_dir)
+    assert calls.call(hub.url, "DELETE", "/api/rooms/demo")[0] == 204
+    wait(lambda: not folder.exists())
+
+
 def test_it_stops_in_order_and_says_so(hub: HubCommand) -> None:
     """`down` returns when every process is gone; a second one has nothing to do."""
     pid = hub.start()
