@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,9 @@ from mycelium_cli import main as cli
 from mycelium_kernel.settings import Setting
 
 ROOT = Path(__file__).parent.parent
+CONTRACT = ROOT / "contracts/openapi.json"
 SETTINGS_JSON = ROOT / "clients/cli/mycelium_cli/settings.json"
+Json = dict[str, Any]
 MADE = "<!-- Made by `make docs` from the code; changes here are lost. -->\n\n"
 
 
@@ -92,11 +95,57 @@ def errors_page() -> str:
     )
 
 
+def http_page() -> str:
+    """Every operation: what it does, what it takes, what it answers."""
+    document: Json = json.loads(CONTRACT.read_text(encoding="utf-8"))
+    shown = "A running hub shows this document at `/docs`, and as OpenAPI at `/openapi.json`.\n"
+    parts = [f"# HTTP\n\n{MADE}{document['info']['description']}\n{shown}"]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            parts.append(_operation(document, f"{method.upper()} {path}", operation))
+    return "\n".join(parts)
+
+
+def _operation(document: Json, title: str, operation: Json) -> str:
+    lines = [f"## {title}\n", f"{operation['summary']}. {operation.get('description', '')}".strip() + "\n"]
+    parameters = [_resolved(document, parameter) for parameter in operation.get("parameters", [])]
+    rows = [_taken(f"{one['in']} `{one['name']}`", one.get("schema", {}), one) for one in parameters]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if body:
+        schema = _resolved(document, body)
+        for name, field in schema.get("properties", {}).items():
+            rows.append(_taken(f"body `{name}`", field, {"required": name in schema.get("required", [])} | field))
+    if rows:
+        lines += ["| takes | kind | |", "|---|---|---|", *rows, ""]
+    answers = [
+        f"- {status}: {_resolved(document, one)['description']}" for status, one in operation["responses"].items()
+    ]
+    return "\n".join([*lines, *answers, ""])
+
+
+def _resolved(document: Json, node: Json) -> Json:
+    if "$ref" not in node:
+        return node
+    found: Any = document
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    resolved: Json = found
+    return resolved
+
+
+def _taken(name: str, schema: Json, said: Json) -> str:
+    kinds = [one.get("type", "") for one in schema.get("anyOf", [schema])]
+    kind = " or ".join(kind for kind in kinds if kind and kind != "null") or "object"
+    text = str(said.get("description", "")).replace("\n", " ").replace("|", "\\|")
+    return f"| {name} | {kind}{', required' if said.get('required') else ''} | {text} |"
+
+
 PAGES = {
     SETTINGS_JSON: settings_json,
     ROOT / "docs/reference/settings.md": settings_page,
     ROOT / "docs/reference/commands.md": commands_page,
     ROOT / "docs/reference/errors.md": errors_page,
+    ROOT / "docs/reference/http.md": http_page,
 }
 
 
