@@ -26,6 +26,7 @@ class Requirement(NamedTuple):
 # The rows of the feature list that are built so far, and what of each.
 ROWS = {
     "R1": "rooms",
+    "R2": "private rooms",
     "R3": "messages",
     "R4": "mentions",
     "R5": "events",
@@ -54,8 +55,19 @@ LISTED = (
     _R("rooms:delete:all", "R1", "Deleting a room erases everything in it; its name is free for a room that begins empty.", "H Rooms"),
     _R("rooms:delete:disk", "R1", "Soon after a room is deleted, nothing on the hub's disk holds its texts.", "D §3 Erasing a room"),
     _R("rooms:delete:watchers", "R1", "Whoever watches or waits in a room learns that it is gone.", "D §3 Erasing a room"),
-    _R("rooms:folders", "R1", "Each person sorts their rooms into folders.", "H Private rooms", _LATER),
+    _R("rooms:delete:neighbours", "R1", "Deleting `a` leaves `ab` whole, and a new `a` begins empty.", "I Cases"),
+    _R("rooms:create:bytes", "R1", "A name that is too long in bytes is refused, and that is said.", "I Cases"),
+    _R("rooms:folders", "R1", "Each person sorts their rooms into folders; nobody else sees them.", "H Private rooms"),
+    _R("rooms:disk", "R1", "A room has its documented folders on the hub, made and removed with it.", "H What a room is on disk"),
     _R("rooms:clone", "R1", "A room can be copied to local files, exported and imported.", "H Rooms", _LATER),
+    # R2 · private rooms
+    _R("private:same-as-absent", "R2", "Whatever a stranger asks of a private room, the answer is that of a room that is not there.", "I Private rooms"),
+    _R("private:members", "R2", "Members and the creator use a private room like any other.", "H Private rooms"),
+    _R("private:lists", "R2", "Lists, counts, people's agents and near names tell a stranger nothing of it.", "I Private rooms"),
+    _R("private:later", "R2", "A room made private keeps its members; watchers and waiters who are none are told that it is gone.", "H Private rooms"),
+    _R("private:nobody", "R2", "A private room has somebody: who makes one says who they are.", "H Private rooms"),
+    _R("private:ids", "R2", "Ids of its messages are worth nothing elsewhere.", "I Private rooms"),
+    _R("private:command-line", "R2", "`--private`, groups and filters on the command line.", "H Private rooms"),
     # R3 · messages
     _R("messages:post:stored", "R3", "The answer to a post is the message as every reader sees it.", "D §8 Shapes"),
     _R("messages:post:anybody", "R3", "Any handle may post, also one that nobody registered.", "H Ephemeral agents"),
@@ -88,6 +100,7 @@ LISTED = (
     _R("mentions:team", "R4", "A team's name mentions its members.", "D §9 Mention states"),
     _R("mentions:user", "R4", "A person of the hub can be mentioned, and waits like an agent.", "H Ephemeral agents"),
     _R("mentions:amended", "R4", "An amended text is delivered to the newly named only.", "D §9 Mention states"),
+    _R("mentions:all", "R4", "`@all` mentions every agent of the room, not people, not who asks.", "I Cases"),
     # R5 · events
     _R("events:post", "R5", "An event is posted as documented, and keeps payload and provenance.", "H Events"),
     _R("events:kinds", "R5", "Actions and concerns begin open; own kinds are kept; a wrong one is refused.", "H Events"),
@@ -129,6 +142,9 @@ LISTED = (
     _R("delivery:queued", "R9", "A stopped agent's mention reads `queued`; it gets it when it starts.", "I Cases"),
     _R("delivery:left", "R9", "A removed member reads `left`; the message is stored.", "D §9 Mention states"),
     _R("delivery:receipts", "R9", "`receipts` says how far each delivery has come: queued, delivered, acknowledged, parked.", "FEATURES R9"),
+    _R("delivery:states", "R9", "The answer to a post, the command's output and the receipts say the same of each recipient.", "D §9 Mention states"),
+    _R("delivery:left-and-live", "R9", "One removed member and two live ones in one message: each gets what is its own.", "I Cases"),
+    _R("delivery:paused", "R9", "A paused member's messages wait until it is resumed; a broadcast says so of it alone.", "I Cases"),
     # R12 · people
     _R("members:agent:record", "R12", "An agent's record holds what it was given; registering it again changes that and keeps the rest.", "H Users & teams"),
     _R("members:agent:filters", "R12", "Agents are listed by owner and by team.", "H Users & teams"),
@@ -141,6 +157,7 @@ LISTED = (
     _R("iam:hub", "R12", "`iam` sets who one is on this machine, and the record on the hub.", "H Users & teams"),
     _R("iam:no-hub", "R12", "Without a hub `iam` still sets it here, and says that the record was not saved.", "H Users & teams"),
     _R("whoami:sources", "R12", "`whoami --sources` says who, where, and where each of it was found.", "FEATURES R12"),
+    _R("members:pause", "R12", "An agent is paused and resumed by command; both are shown.", "FEATURES R10"),
     # O3 · the hub
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
