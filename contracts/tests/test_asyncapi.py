@@ -22,6 +22,8 @@ from mycelium_kernel.clock import from_millis
 CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = yaml.safe_load((CONTRACTS / "asyncapi.yaml").read_text(encoding="utf-8"))
 OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
+L9: dict[str, Any] = json.loads((CONTRACTS / "l9.json").read_text(encoding="utf-8"))
+LATER = {"notice"}  # the board will file them
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
 
 
@@ -65,7 +67,11 @@ def plain(field: Any) -> Any:
 
 def errors_of(name: str, value: object) -> list[str]:
     """Why `value` is not the payload of the message `name`."""
-    files = {"https://contracts/asyncapi.yaml": DOCUMENT, "https://contracts/openapi.json": OPENAPI}
+    files = {
+        "https://contracts/asyncapi.yaml": DOCUMENT,
+        "https://contracts/openapi.json": OPENAPI,
+        "https://contracts/l9.json": L9,
+    }
     registry: Registry[Any] = Registry().with_resources(
         (uri, DRAFT202012.create_resource(contents)) for uri, contents in files.items()
     )
@@ -75,6 +81,7 @@ def errors_of(name: str, value: object) -> list[str]:
 
 def data_of(frame: bytes) -> tuple[str, dict[str, Any]]:
     lines = dict(line.split(": ", 1) for line in frame.decode().strip().split("\n"))
+    assert ("id" in lines) == (lines["event"] not in {*frames.UNNUMBERED, *LATER})
     found: dict[str, Any] = json.loads(lines["data"])
     return lines["event"], found
 
@@ -94,7 +101,7 @@ def test_every_fact_is_shown_to_watchers_or_kept_from_them_on_purpose() -> None:
 
 def test_every_live_event_is_listed_and_none_is_stray() -> None:
     """The stream's channels carry the events that the code sends."""
-    sent = {name for live in frames.LIVE_EVENTS.values() for name in live.names} | {"reset"}
+    sent = {name for live in frames.LIVE_EVENTS.values() for name in live.names} | {*frames.UNNUMBERED, *LATER}
 
     assert set(DOCUMENT["channels"]["room"]["messages"]) == sent
     assert set(DOCUMENT["channels"]["rooms"]["messages"]) == sent
@@ -130,3 +137,33 @@ def test_a_reset_has_the_shape_that_is_listed() -> None:
     name, data = data_of(frames.reset(MISSED))
 
     assert (name, errors_of(name, data)) == ("reset", [])
+
+
+def test_a_ping_has_the_shape_that_is_listed() -> None:
+    """A post in a thread is told twice: whole with its id, and by a ping without one."""
+    post = sample(events_pb2.MessagePosted)
+    whole, ping, rest = frames.live("e", 7, post, "demo").split(b"\n\n")
+
+    assert (data_of(whole)[0], rest) == ("message", b"")
+    name, data = data_of(ping)
+    assert (name, errors_of(name, data)) == ("ping", [])
+    assert data["message_id"] == data_of(whole)[1]["id"]
+
+
+def test_the_kinds_of_notices_are_those_of_the_reference() -> None:
+    """The list is fixed: a new kind is a change of the surface."""
+    kinds = ["filed", "claimed", "released", "resolved", "blocked", "unblocked", "expired", "floor"]
+    ping, notice = L9["examples"]
+
+    assert L9["$defs"]["kind"]["enum"] == kinds
+    assert [errors_of("notice", {**notice, "kind": kind}) for kind in kinds] == [[]] * len(kinds)
+    assert errors_of("notice", {**notice, "kind": "deleted"}) != []
+    assert errors_of("ping", ping) == []
+
+
+@pytest.mark.parametrize("last_seen", [None, "2026-09-03T16:41:07.250Z"])
+def test_presence_has_the_shape_that_is_listed(last_seen: str | None) -> None:
+    """It carries no id: who was away reads the members."""
+    told = {"room": "demo", "handle": "bob", "presence": "blocked", "note": "key", "last_seen": last_seen}
+    name, data = data_of(frames.presence(told))
+    assert (name, data, errors_of(name, data)) == ("presence", told, [])

@@ -14,6 +14,7 @@ from mycelium_kernel import events
 
 CONNECTED = b": connected\n\n"
 PING = b": ping\n\n"
+UNNUMBERED = ("ping", "presence", "reset")  # live events that are no facts, and so have no id
 ROOM_DELETED = events.type_name(events_pb2.RoomDeleted)
 
 
@@ -103,6 +104,28 @@ def frame(epoch: str, sequence: int, event: Message, room: str) -> bytes:
     return head + shapes.encode(live.shape(event, sequence, room)) + b"\n\n"
 
 
+def live(epoch: str, sequence: int, event: Message, room: str) -> bytes:
+    """The live event of a fact, and the ping that goes with a post in a thread; history has no pings."""
+    made = frame(epoch, sequence, event, room)
+    if isinstance(event, events_pb2.MessagePosted) and event.thread:
+        return made + _unnumbered("ping", shapes.ping(event, room))
+    return made
+
+
+def gone(room: str) -> bytes:
+    """Tells a watcher that there is no such room for it any more. It has no id: it is not the room's own fact."""
+    return _unnumbered("room_deleted", {"room": room})
+
+
+def presence(data: shapes.Json) -> bytes:
+    """Tells watchers what a member does now."""
+    return _unnumbered("presence", data)
+
+
+def _unnumbered(name: str, data: shapes.Json) -> bytes:
+    return f"event: {name}\ndata: ".encode() + shapes.encode(data) + b"\n\n"
+
+
 def mark(epoch: str, sequence: int) -> bytes:
     """Tells a watcher its place without an event (an `id` alone sets the last id and dispatches nothing, HTML SSE)."""
     return f"id: {identifier(epoch, sequence)}\n\n".encode()
@@ -110,4 +133,4 @@ def mark(epoch: str, sequence: int) -> bytes:
 
 def reset(reason: str) -> bytes:
     """Tells a watcher that what it missed can't be told; it carries no id."""
-    return b"event: reset\ndata: " + shapes.encode({"reason": reason}) + b"\n\n"
+    return _unnumbered("reset", {"reason": reason})

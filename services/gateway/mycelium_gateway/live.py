@@ -12,9 +12,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge
+from google.protobuf.message import Message
+from prometheus_client import Gauge
 
+from mycelium.rooms.v1 import events_pb2
 from mycelium_gateway import frames
+from mycelium_gateway.watcher import Watcher
 from mycelium_kernel import events, subjects
 from mycelium_kernel.tail import RawFact, Tail
 
@@ -22,59 +25,11 @@ if TYPE_CHECKING:
     from mycelium_kernel.connections import Connection
 
 LOGGER = logging.getLogger(__name__)
-ERASED_REMEMBERED = 10_000
+DOUBTS_REMEMBERED = 10_000
+DOUBTFUL = frozenset(map(events.type_name, (events_pb2.RoomChanged, events_pb2.MemberRemoved)))
 WATCHERS = Gauge("mycelium_live_watchers", "Open live streams.")
-SLOW_READERS = Counter("mycelium_live_slow_readers_total", "Live streams closed since their reader was too slow.")
 
 OnFact = Callable[[str, RawFact], None]
-
-
-class Watcher:
-    """One open stream: what waits to be written to it. The writer takes it all at once."""
-
-    def __init__(self, rooms: dict[str, str], limit_bytes: int) -> None:
-        self.rooms = rooms  # id to name
-        self.after = 0  # facts up to here come from the feed, or were sent
-        self.ended = False  # nothing more will come: write what is here, then end
-        self.overflowed = False
-        self.on_overflow: Callable[[], object] = lambda: None
-        self._limit_bytes = limit_bytes
-        self._chunks: list[bytes] = []
-        self._size = 0
-        self._waiting: asyncio.Future[None] | None = None
-
-    def push(self, chunk: bytes, sequence: int | None = None) -> None:
-        """Add what is to be written next; a fact that the watcher has already is left out."""
-        if self.ended:
-            return
-        if sequence is not None:
-            if sequence <= self.after:
-                return
-            self.after = sequence
-        self._chunks.append(chunk)
-        self._size += len(chunk)
-        self._wake()
-        if self._size > self._limit_bytes:
-            self.ended = self.overflowed = True
-            SLOW_READERS.inc()
-            self.on_overflow()
-
-    def end(self) -> None:
-        """Let the stream end after what waits."""
-        self.ended = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    async def take(self) -> bytes:
-        """All that waits, as soon as there is some; empty when the stream has ended."""
-        while not self._chunks and not self.ended:
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        chunks, self._chunks, self._size = self._chunks, [], 0
-        return b"".join(chunks)
 
 
 class Live:
@@ -89,7 +44,7 @@ class Live:
         self._pinging: asyncio.Task[None] | None = None
         self._stopping = False
         self.position = 0
-        self.erased: dict[str, int] = {}  # ids of rooms deleted while this process ran, with their last fact
+        self.doubts: dict[str, int] = {}  # by room, the last fact after which somebody may be a stranger to it
         self.on_fact: OnFact = lambda _room_id, _fact: None
 
     @property
@@ -136,9 +91,10 @@ class Live:
         self._all.remove(watcher)
         WATCHERS.dec()
         for room_id in list(watcher.rooms):
-            self._leave(watcher, room_id)
+            self.leave(watcher, room_id)
 
-    def _leave(self, watcher: Watcher, room_id: str) -> None:
+    def leave(self, watcher: Watcher, room_id: str) -> None:
+        """Hand no more of a room to `watcher`."""
         watching = self._watchers.get(room_id)
         if watching:
             watching.discard(watcher)
@@ -160,24 +116,44 @@ class Live:
         room_id = subjects.room_of(fact.subject)
         self.on_fact(room_id, fact)
         watchers = self._watchers.get(room_id)
-        if not watchers or not frames.is_shown(fact.type):
+        if not (watchers and frames.is_shown(fact.type)) and fact.type not in DOUBTFUL:
             return
-        name = next(iter(watchers)).rooms[room_id]
-        frame = frames.frame(self.epoch, fact.sequence, events.decode(fact.type, fact.data), name)
-        for watcher in watchers:
-            watcher.push(frame, fact.sequence)
+        event = events.decode(fact.type, fact.data)
+        if fact.type in DOUBTFUL:
+            self._doubt(room_id, fact.sequence, event)
+        if watchers:
+            frame = frames.live(self.epoch, fact.sequence, event, next(iter(watchers)).rooms[room_id])
+            for watcher in watchers:
+                watcher.push(frame, fact.sequence, room_id)
+
+    def _doubt(self, room_id: str, sequence: int, event: Message) -> None:
+        """After a room was made private, or a member removed, some may not see it any more: they are looked at."""
+        if isinstance(event, events_pb2.RoomChanged):
+            if not event.private:
+                return
+            doubted = self._watchers.get(room_id, set())
+        else:
+            assert isinstance(event, events_pb2.MemberRemoved)
+            doubted = {one for one in self._watchers.get(room_id, ()) if one.handle == event.handle}
+        self._remember(room_id, sequence)
+        for watcher in doubted:
+            watcher.gate(room_id)
+
+    def _remember(self, room_id: str, sequence: int) -> None:
+        self.doubts[room_id] = sequence
+        if len(self.doubts) > DOUBTS_REMEMBERED:
+            del self.doubts[next(iter(self.doubts))]
 
     def _erase(self, fact: RawFact) -> None:
         """A room is gone: its watchers are told, and those who watched nothing else end."""
         event = events.decode(fact.type, fact.data)
         room_id = str(event.room_id)  # type: ignore[attr-defined]
-        self.erased[room_id] = fact.sequence
-        if len(self.erased) > ERASED_REMEMBERED:
-            del self.erased[next(iter(self.erased))]
+        self._remember(room_id, fact.sequence)
         self.on_fact(room_id, fact)
         for watcher in list(self._watchers.get(room_id, ())):
-            watcher.push(frames.frame(self.epoch, fact.sequence, event, watcher.rooms[room_id]), fact.sequence)
-            self._leave(watcher, room_id)
+            frame = frames.frame(self.epoch, fact.sequence, event, watcher.rooms[room_id])
+            watcher.push(frame, fact.sequence, room_id)
+            self.leave(watcher, room_id)
             del watcher.rooms[room_id]
             if not watcher.rooms:
                 watcher.end()

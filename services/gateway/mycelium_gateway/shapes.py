@@ -166,6 +166,18 @@ def amended(fact: events_pb2.MessageAmended, room_name: str) -> Json:
     }
 
 
+def ping(fact: events_pb2.MessagePosted, room_name: str) -> Json:
+    """That a thread has a new message."""
+    return {
+        "room": room_name,
+        "thread": fact.thread,
+        "sender_handle": fact.sender_handle,
+        "sender_name": fact.sender_name,
+        "message_id": fact.message_id,
+        "created_at": moment(fact.created_at),
+    }
+
+
 def event_status(fact: events_pb2.EventStatusSet, room_name: str) -> Json:
     """What becomes of an event; `set_by` is empty when its time was over."""
     return {

@@ -1,29 +1,33 @@
 """Live streams: what a watcher missed, then what happens, over one raw ASGI response.
 
 Joining without gap or repeat: read the feed to its end, register at the log's end and note the place, read the feed
-up to that place, then write what has come since. Facts that the feed had already are left out by their sequence.
+up to that place, then write what has come since. Facts that the feed had already are left out by their sequence. A
+room that the reader may not see, or not any more, is to it one that is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from mycelium.rooms.v1 import events_pb2, service_pb2
+from mycelium.rooms.v1 import service_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.actor import Call
 from mycelium_gateway.connection import until_disconnect
 from mycelium_gateway.guard import SERVER_SEND
-from mycelium_gateway.live import Live, Watcher
+from mycelium_gateway.live import Live
+from mycelium_gateway.watcher import Watcher
 from mycelium_kernel import events
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 LOGGER = logging.getLogger(__name__)
 FEED_PAGE = 500
+NO_FACT = 2**63 - 1
 MISSED = "the last id is not of this log; read the rooms again"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -33,17 +37,27 @@ HEADERS = [
 
 
 class LiveStream(Response):
-    """The answer that lasts. `rooms` maps the ids of what is watched to names; `last_id` is what the watcher had."""
+    """The answer that lasts.
+
+    `rooms` maps the ids of what is watched to names, as they were at the place `since`; `last_id` is what the watcher
+    had.
+    """
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, rooms: dict[str, str], last_id: str) -> None:
+    def __init__(self, call: Call, rooms: dict[str, str], since: int, last_id: str) -> None:
         super().__init__()
         self._call = call
         self._live: Live = call.gateway.live
         self._last_id = last_id
         self._rooms = rooms
-        self._watcher = Watcher(dict(rooms), call.gateway.settings.stream_buffer_bytes)
+        self._since = since
+        self._watcher = Watcher(
+            dict(rooms),
+            call.gateway.settings.stream_buffer_bytes,
+            handle=call.actor.handle,
+            may_see=self._may_see,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until the watcher leaves, is too slow, or its rooms are gone."""
@@ -51,6 +65,7 @@ class LiveStream(Response):
         writer = asyncio.create_task(self._write(scope[SERVER_SEND]), name="stream-writer")
         left = asyncio.create_task(until_disconnect(receive), name="stream-left")
         self._watcher.on_overflow = writer.cancel
+        self._watcher.on_lost = lambda room_id: self._live.leave(self._watcher, room_id)
         try:
             await asyncio.wait({writer, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -65,14 +80,27 @@ class LiveStream(Response):
     async def _write(self, send: Send) -> None:
         try:
             await self._catch_up(send)
-        except Refusal:  # a room went while its past was read; the watcher comes back for the others
-            await self._tell_erased(send, [room_id for room_id in self._rooms if room_id in self._live.erased])
-        except (Unavailable, Internal) as error:
-            LOGGER.info("a stream ends, its watcher resumes: %s", error)
-        else:
             while chunk := await self._watcher.take():
                 await _chunk(send, chunk)
+        except Refusal:  # a room went while its past was read; the watcher comes back for the others
+            await self._tell_gone(send)
+        except (Unavailable, Internal) as error:
+            LOGGER.info("a stream ends, its watcher resumes: %s", error)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _tell_gone(self, send: Send) -> None:
+        with contextlib.suppress(Unavailable, Internal):
+            for room_id, name in self._rooms.items():
+                if not await self._may_see(room_id):
+                    await _chunk(send, frames.gone(name))
+
+    async def _may_see(self, room_id: str) -> bool:
+        request = service_pb2.ReadFeedRequest(rooms=[room_id], after=NO_FACT, limit=1)
+        try:
+            await self._call.ask(request, service_pb2.ReadFeedResponse)
+        except Refusal:
+            return False
+        return True
 
     async def _catch_up(self, send: Send) -> None:
         """Register the watcher for what comes, and write what it missed.
@@ -81,6 +109,7 @@ class LiveStream(Response):
         it is told the place at which it begins, so that it can resume though it had no event yet.
         """
         watcher = self._watcher
+        watcher.hold()
         after = await self._resume_from()
         if after is None:
             place = self._live.add(watcher)
@@ -93,13 +122,8 @@ class LiveStream(Response):
             until = self._live.add(watcher)
             if until > after:
                 await self._write_feed(send, after, until)
-        # Deleted after their names were looked up and before the watcher was registered:
-        erased = [room_id for room_id in watcher.rooms if room_id in self._live.erased]
-        await self._tell_erased(send, erased)
-        for room_id in erased:
-            del watcher.rooms[room_id]
-        if not watcher.rooms:
-            watcher.end()
+        # Their names were looked up before the watcher was registered:
+        watcher.release(room_id for room_id in self._rooms if self._live.doubts.get(room_id, 0) > self._since)
 
     async def _resume_from(self) -> int | None:
         """The sequence after which the watcher wants to read on; None: from now, since it had nothing of this log."""
@@ -126,12 +150,6 @@ class LiveStream(Response):
                 await _chunk(send, b"".join(written))
             more = reply.message.more
         return after
-
-    async def _tell_erased(self, send: Send, room_ids: list[str]) -> None:
-        for room_id in room_ids:
-            event = events_pb2.RoomDeleted(room_id=room_id)
-            sequence = self._live.erased[room_id]
-            await _chunk(send, frames.frame(self._live.epoch, sequence, event, self._rooms[room_id]))
 
 
 async def _chunk(send: Send, body: bytes) -> None:

@@ -266,3 +266,27 @@ async def test_a_watcher_that_had_no_event_yet_knows_its_place(hub: Door) -> Non
     assert place.startswith("id: ")
     assert seen is not None
     assert seen.data == posted
+
+
+async def test_a_post_in_a_thread_is_told_with_a_ping_to_who_watches(hub: Door) -> None:
+    """Right after the message, without an id; who comes back later gets the message alone."""
+    root = await post(hub.http, "a task")
+    async with watching(hub.port, "demo") as stream:
+        place = (await stream.block()).decode().removeprefix("id: ")
+        body = {"content": "on it", "thread": root["id"]}
+        said = (await hub.http.post("/api/rooms/demo/messages", json=body, headers=AVERY)).json()
+        await post(hub.http, "in the channel")
+        events = await stream.some(3)
+    async with watching(hub.port, "demo", last_id=place) as stream:
+        again = await stream.some(2)
+
+    assert [(event.name, bool(event.id)) for event in events] == [("message", True), ("ping", False), ("message", True)]
+    assert events[1].data == {
+        "room": "demo",
+        "thread": root["id"],
+        "sender_handle": "avery",
+        "sender_name": "",
+        "message_id": said["id"],
+        "created_at": said["created_at"],
+    }
+    assert [event.name for event in again] == ["message", "message"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from mycelium_gateway.live import Watcher
+from mycelium_gateway.watcher import Watcher
 
 
 async def test_what_waits_is_taken_at_once_and_in_order() -> None:
@@ -58,3 +59,57 @@ async def test_a_reader_that_is_too_slow_is_given_up() -> None:
     watcher.push(b"x" * 6, 2)
 
     assert (watcher.overflowed, watcher.ended, told) == (True, True, [True])
+
+
+def strangers(*rooms: str) -> Callable[[str], Awaitable[bool]]:
+    """Sees everything but some rooms."""
+
+    async def may_see(room_id: str) -> bool:
+        return room_id not in rooms
+
+    return may_see
+
+
+async def test_nothing_behind_a_gate_of_a_lost_room_is_told() -> None:
+    """What came before is, and what is of other rooms; the room is told as gone, in its place."""
+    lost: list[str] = []
+    watcher = Watcher({"a": "A", "b": "B"}, 1000, may_see=strangers("a"))
+    watcher.on_lost = lost.append
+    watcher.push(b"1", 1, "a")
+    watcher.gate("a")
+    watcher.push(b"2", 2, "a")
+    watcher.push(b"3", 3, "b")
+    watcher.gate("b")
+    watcher.push(b"4", 4, "a")
+    watcher.push(b"5", 5, "b")
+
+    taken = [await watcher.take() for _ in range(3)]
+    assert taken == [b"1", b'event: room_deleted\ndata: {"room":"A"}\n\n3', b"5"]
+    assert (lost, watcher.rooms) == (["a"], {"b": "B"})
+
+
+async def test_a_stream_whose_last_room_is_lost_ends() -> None:
+    """It was told so before."""
+    watcher = Watcher({"a": "A"}, 1000, may_see=strangers("a"))
+    watcher.gate("a")
+    watcher.push(b"secret", 1, "a")
+
+    assert [b"room_deleted" in await watcher.take(), await watcher.take()] == [True, b""]
+
+
+async def test_what_is_held_is_let_out_behind_its_gates() -> None:
+    """A room about which there was a doubt before the past was read."""
+    for stranger in (False, True):
+        watcher = Watcher({"a": "A"}, 1000, may_see=strangers("a") if stranger else strangers())
+        watcher.hold()
+        watcher.push(b"1", 1, "a")
+        watcher.release(["a"])
+        assert (await watcher.take() == b"1") is not stranger
+
+
+async def test_what_is_held_counts_against_a_slow_reader() -> None:
+    """A gate is no way around the bound."""
+    watcher = Watcher({"a": "A"}, 10)
+    watcher.hold()
+    watcher.push(b"x" * 11, 1, "a")
+    assert watcher.overflowed

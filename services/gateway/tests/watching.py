@@ -32,9 +32,10 @@ class Watching:
         self.comments: list[str] = []
         self.head = ""
 
-    async def open(self, target: str, last_id: str) -> None:
-        resume = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
-        self._writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{resume}\r\n".encode())
+    async def open(self, target: str, last_id: str, headers: dict[str, str]) -> None:
+        sent = {"Host": "localhost", **headers, **({"Last-Event-ID": last_id} if last_id else {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+        self._writer.write(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
         async with asyncio.timeout(BOUND_S):
             self.head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
             while ": connected" not in self.comments:
@@ -80,7 +81,9 @@ class Watching:
 
 
 @contextlib.asynccontextmanager
-async def watching(port: int, *rooms: str, last_id: str = "", limit: int = 2**16) -> AsyncIterator[Watching]:
+async def watching(
+    port: int, *rooms: str, last_id: str = "", limit: int = 2**16, headers: dict[str, str] | None = None
+) -> AsyncIterator[Watching]:
     """Watch one room by its own address, several by the common one."""
     target = f"/api/rooms/{quote(rooms[0])}/stream"
     if len(rooms) > 1:
@@ -88,7 +91,7 @@ async def watching(port: int, *rooms: str, last_id: str = "", limit: int = 2**16
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
     stream = Watching(reader, writer)
     try:
-        await stream.open(target, last_id)
+        await stream.open(target, last_id, headers or {})
         yield stream
     finally:
         writer.transport.abort()

@@ -16,8 +16,9 @@ from mycelium_kernel.errors import Refusal
 router = APIRouter(prefix="/api", tags=["live"])
 ROOMS = 100  # over one connection
 TEXT = (
-    "Server-sent events: `message`, `message_amended`, `room_changed`, `room_deleted`, `member_joined`, "
-    "`member_changed`, `member_left`, each with an id; `reset` without one when the last id is of another log. "
+    "Server-sent events: `message`, `message_amended`, `event_status`, `room_changed`, `room_deleted`, "
+    "`member_joined`, `member_changed`, `member_left`, each with an id; live, and without one, `ping` for a post in a "
+    "thread, `presence`, `notice`, and `reset` when the last id is of another log. "
     "Resume with `Last-Event-ID`. contracts/asyncapi.yaml describes each event."
 )
 STREAMED: dict[int | str, dict[str, Any]] = {
@@ -38,7 +39,7 @@ LastIdQuery = Annotated[str, Query(description="The same, for clients that can't
     responses={**STREAMED, **problems.responses("room.not_found")},
 )
 async def watch_room(room: str, call: Caller, last_id: LastId = "", last_event_id: LastIdQuery = "") -> Response:
-    return LiveStream(call, await _find(call, [room]), last_id or last_event_id)
+    return await _watch(call, [room], last_id or last_event_id)
 
 
 @router.get(
@@ -53,13 +54,12 @@ async def watch_rooms(
 ) -> Response:
     if len(room) > ROOMS:
         raise Refusal("request.invalid", f"query.room: at most {ROOMS} rooms over one stream")
-    return LiveStream(call, await _find(call, room), last_id or last_event_id)
+    return await _watch(call, room, last_id or last_event_id)
 
 
-async def _find(call: Call, rooms: list[str]) -> dict[str, str]:
-    """The rooms' names by their ids."""
-    found: dict[str, str] = {}
+async def _watch(call: Call, rooms: list[str], last_id: str) -> Response:
+    since, found = call.gateway.live.position, {}
     for name in dict.fromkeys(rooms):
         reply = await call.ask(service_pb2.GetRoomRequest(room=name), service_pb2.GetRoomResponse)
         found[reply.message.room.id] = reply.message.room.name
-    return found
+    return LiveStream(call, found, since, last_id)
