@@ -150,6 +150,20 @@ async def facts_left(runtime: Runtime) -> int:
     return int(info.state.messages)
 
 
+async def test_tombstones_stay_and_each_room_of_a_name_is_erased(
+    nats_server: testing.NatsServer, tmp_path: Path, ask: Ask
+) -> None:
+    """A name that had two rooms keeps two tombstones, and nothing that says what it was."""
+    async with running(nats_server, tmp_path / "tables") as runtime:
+        for _ in range(2):
+            await fill(ask, "zeppelin", 1)
+            await ask(pb.DeleteRoomRequest(room="zeppelin"))
+        async with asyncio.timeout(BOUND_S):
+            while await facts_left(runtime) > 2:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+        await vanishes(tmp_path, *texts_of("zeppelin"), "zeppelin")
+
+
 async def test_a_fact_that_came_late_is_erased_by_the_timer(
     nats_server: testing.NatsServer, tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,7 +209,8 @@ def test_a_common_word_in_a_large_room_is_found_without_reading_it_all(demo: Hub
     demo.tables.execute(
         """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
            INSERT INTO message SELECT 1000 + i, ?, printf('0190aaaa-0000-7000-8000-%012x', i), 'avery',
-             iif(i % 10000 = 0, 'common rare', 'common'), 'message', '', '', '', x'', i, 0, i, '', '', 0, '' FROM n""",
+             CASE i % 10000 WHEN 0 THEN 'common rare' ELSE 'common' END,
+             'message', '', '', '', x'', i, 0, i, '', '', 0, '' FROM n""",
         room_id,
     )
     assert cost(demo, query="common") < 20_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from mycelium_kernel.bus import Bus
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Actor, Done, Fact
+from mycelium_rooms import imports
 from mycelium_rooms.commands_portable import PORTABLE
 from mycelium_rooms.service import service
 from services.rooms.tests.hub import AGENT, USER, Hub, demo_hub
@@ -312,6 +315,29 @@ async def bus(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[
     runtime = await run.start(service(), nats_server.settings("rooms"), tmp_path / "tables")
     connection = await Connection.open(nats_server.settings("gateway"))
     yield Bus(connection, "gateway")
+    await connection.close()
+    await runtime.stop()
+
+
+async def test_an_import_that_stands_still_is_given_up(
+    nats_server: testing.NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its caller was killed: neither a hidden room nor its name is left."""
+    monkeypatch.setattr(imports, "STALE_MS", 300)
+    monkeypatch.setattr(imports, "LOOK_S", 0.05)
+    runtime = await run.start(service(), nats_server.settings("rooms"), tmp_path / "tables")
+    connection = await Connection.open(nats_server.settings("gateway"))
+    bus, avery = Bus(connection, "gateway"), Actor("avery", "")
+    request = transfer_pb2.ImportRoomRequest(name="copy", operator=True)
+    await bus.ask(request, transfer_pb2.ImportRoomResponse, actor=avery)
+    with pytest.raises(Refusal, match=r"room\.name_taken"):
+        await bus.ask(pb.CreateRoomRequest(name="copy"), pb.CreateRoomResponse, actor=avery)
+    async with asyncio.timeout(10):
+        while True:
+            with contextlib.suppress(Refusal):
+                await bus.ask(pb.CreateRoomRequest(name="copy"), pb.CreateRoomResponse, actor=avery)
+                break
+            await asyncio.sleep(0.02)
     await connection.close()
     await runtime.stop()
 
