@@ -34,6 +34,8 @@ ROWS = {
     "R8": "await and respond",
     "R9": "honest delivery",
     "R12": "members, users, names",
+    "R14": "ephemeral agents",
+    "I6": "doctor",
     "O3": "the hub on one machine",
     "all": "what holds for every command and every address",
 }
@@ -136,6 +138,7 @@ LISTED = (
     _R("await:exec:environment", "R8", "`--exec` gets the message as JSON on stdin and its context in the environment.", "H Environment"),
     _R("await:exec:acknowledges", "R8", "Exit 0 of the command acknowledges; a `respond` inside it does not.", "D §4.3"),
     _R("await:exec:parks", "R8", "After three failures the message is parked, reported, and the loop goes on.", "D §4.3"),
+    _R("await:stops", "R8", "A loop stops on 401 and 403 instead of asking for ever.", "FEATURES R8"),
     _R("respond:thread", "R8", "A reply goes to the message that the session was given, unless flags say otherwise.", "D §9 A plain respond"),
     # R9 · honest delivery
     _R("delivery:woken", "R9", "`woken` is said when a wait was open as the message was stored.", "D §4.4"),
@@ -158,6 +161,17 @@ LISTED = (
     _R("iam:no-hub", "R12", "Without a hub `iam` still sets it here, and says that the record was not saved.", "H Users & teams"),
     _R("whoami:sources", "R12", "`whoami --sources` says who, where, and where each of it was found.", "FEATURES R12"),
     _R("members:pause", "R12", "An agent is paused and resumed by command; both are shown.", "FEATURES R10"),
+    # R14 · ephemeral agents
+    _R("ephemeral:read-only", "R14", "With everything in the environment an agent works on a read-only home and file system.", "I Ephemeral agents"),
+    _R("ephemeral:errors", "R14", "The documented errors, word for word, each with its exit status.", "H Ephemeral agents"),
+    _R("ephemeral:hub-down", "R14", "A CI job whose hub is down gets one line and an exit status, and nothing is written.", "I Cases"),
+    _R("ephemeral:room-id", "R14", "MYCELIUM_ROOM_ID does what MYCELIUM_ACTIVE_ROOM does.", "H Ephemeral agents"),
+    _R("ephemeral:token", "R14", "MYCELIUM_AGENT_AUTH_TOKEN goes to the hub as a bearer token, and nowhere else.", "H Ephemeral agents"),
+    # I6 · doctor
+    _R("doctor:lines", "I6", "`doctor` says for each part what was seen, and the next command where one is needed.", "H Troubleshooting"),
+    _R("doctor:modes", "I6", "It knows a hub from a spoke, and is told otherwise by `--mode`.", "H Troubleshooting"),
+    _R("doctor:finds", "I6", "Wrong settings, drift, open files, a stale hub.json, a taken port and a missing room are found.", "I doctor"),
+    _R("doctor:fix", "I6", "`--fix` mends what can be mended, and says what it can't.", "H Troubleshooting"),
     # O3 · the hub
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
