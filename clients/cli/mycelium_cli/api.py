@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_S = 30.0
 RETRY_BUDGET_S = 10.0
+_ALIVE_WITHIN_S = 5.0
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
@@ -85,13 +87,30 @@ class Hub:
         *,
         verbose: bool = False,
         key: str | None = None,
+        locate: Callable[[], str] | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url
+        self._locate = locate
         self.caller = caller
         self.verbose = verbose
         self.key = key
         self._pause = pause
+
+    def look_again(self) -> None:
+        """Before another try: a hub that was restarted may answer at another address."""
+        if self._locate is not None:
+            with suppress(Failure):  # settings that are being written, say: the last address is as good a guess
+                self.url = self._locate() or self.url
+
+    def answers(self) -> bool:
+        """Whether the hub is there now, asked once."""
+        try:
+            line, _ = self.open_stream("/healthz", {}, {}, _ALIVE_WITHIN_S)
+        except (Unreached, Cut, Failure):
+            return False
+        line.close()
+        return True
 
     def get(self, path: str, query: Query | None = None) -> Any:
         """Read something."""
@@ -190,6 +209,7 @@ class Hub:
             if time.monotonic() + wait_s > end_s:
                 raise _honest(failure, key if maybe_done else "") from None
             self._pause(wait_s)
+            self.look_again()
         raise AssertionError("pauses() has no end")
 
     def _once(self, request: Request, timeout_s: float) -> Answer:

@@ -77,6 +77,12 @@ def hub_url() -> Value:
     return Value(config.checked_url(str(found.value), found.source), found.source)
 
 
+def named_hub_url() -> str:
+    """The hub's address where one is named; empty while it is down, so that nobody ends up at another one."""
+    found = hub_url()
+    return str(found.value) if found.source != "default" else ""
+
+
 def _own_hub() -> Value | None:
     place = os.path.join(config.home(), "run", "hub.json")
     try:
@@ -144,7 +150,7 @@ class Here:
 
         who, secret = handle(handle_flag), token()
         caller = Caller(handle=who.value if who else "", session=self.session, token=secret.value if secret else "")
-        return Hub(self.hub_url, caller, verbose=self.verbose, key=self.key)
+        return Hub(self.hub_url, caller, verbose=self.verbose, key=self.key, locate=named_hub_url)
 
     def room(self, flag: str | None) -> str:
         """The room's name, or a refusal that says how to name one."""

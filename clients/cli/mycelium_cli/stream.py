@@ -88,6 +88,7 @@ def follow(
                 line.close()
             on_lost("the line to the hub was cut")
         pause(next(waits) * (0.5 + random.random()))
+        hub.look_again()
 
 
 def _resume(last_id: str) -> dict[str, str]:

@@ -210,6 +210,19 @@ def test_a_stream_goes_on_where_it_was_cut(scripted: ScriptedHub) -> None:
     assert len(waits) == 4
 
 
+def test_a_stream_finds_a_hub_that_comes_back_elsewhere(scripted: ScriptedHub) -> None:
+    """It goes on there where it was cut here."""
+    with ScriptedHub() as moved:
+        scripted.play(stream("id: e-5\nevent: message\ndata: 1\n\n"))
+        moved.play(stream("id: e-6\nevent: message\ndata: 2\n\n"))
+        hub = Hub(scripted.url, Caller("avery", "s1", ""), locate=lambda: moved.url)
+        events = follow(
+            hub, "/x", {}, on_lost=lambda _: None, on_open=lambda _: None, pause=lambda _: None
+        )  # fmt: skip
+        assert [event.document() for event in islice(events, 2)] == [1, 2]
+        assert moved.received[0].headers["last-event-id"] == "e-5"
+
+
 def test_a_stream_that_is_refused_ends(scripted: ScriptedHub, run: Run) -> None:
     """A room that isn't there, at first or later."""
     scripted.play(answer(404, {"slug": "room.not_found", "detail": "Room not found: demo"}))

@@ -17,8 +17,9 @@ import pytest
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import CUT, MESSAGE, ScriptedHub, answer
 from mycelium_cli.api import Caller, Hub
+from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure
-from mycelium_cli.turn.handover import environment, run_command
+from mycelium_cli.turn.handover import environment, hand_over, run_command
 from mycelium_cli.turn.mailbox import Address, Mailbox, passes
 
 TURN = {"message": {**MESSAGE, "sender_name": "Avery Quinn"}, "earlier": [], "redelivered": False, "ack": "a1"}
@@ -179,3 +180,67 @@ def test_respond_inside_exec_answers_what_the_loop_was_given(
         {"handle": "avery", "content": "ok", "task": "t1", "reply_to": "m1"},
         {"handle": "avery", "content": "ok", "task": "work/x"},
     ]
+
+
+def failing(tmp_path: Path, until: int) -> str:
+    """A command that fails with the status of a hub that can't be reached, until its n-th run."""
+    return f"echo run >> {tmp_path}/runs; [ $(wc -l < {tmp_path}/runs) -ge {until} ] || exit 5"
+
+
+def test_a_failure_while_the_hub_is_away_uses_up_no_try(scripted: ScriptedHub, tmp_path: Path) -> None:
+    """A restart takes longer than three tries: the message must not be parked for it."""
+    alive = answer(200, b"ok", kind="text/plain")
+    away = (CUT, answer(502, b"Bad Gateway", kind="text/plain"), alive)
+    scripted.play(*away, CUT, alive, CUT, alive, CUT, alive, answer(204))
+    said: list[str] = []
+    waits: list[float] = []
+    counted: list[float] = []
+    mailbox = mailbox_at(scripted.url, said, waits)
+    assert hand_over(failing(tmp_path, 5), TURN, mailbox, pause=counted.append)
+    assert (len(waits), counted) == (5, [])
+    assert (
+        said
+        == ["--exec: exit 5 on message 1a2b3c4d, and the hub can't be reached: waiting for it, this try doesn't count"]
+        * 4
+    )
+    assert scripted.received[-1].document()["outcome"] == "acknowledged"
+
+
+def test_three_failures_at_a_hub_that_answers_park_the_message(
+    scripted: ScriptedHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pauses grow, and the line says how to read what was parked."""
+    scripted.play(*[answer(200, b"ok", kind="text/plain")] * 3, answer(204))
+    counted: list[float] = []
+    mailbox = mailbox_at(scripted.url, [], [])
+    assert not hand_over(failing(tmp_path, 9), TURN, mailbox, pause=counted.append)
+    assert counted == [1.0, 5.0]
+    assert scripted.received[-1].document()["outcome"] == "parked"
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "--exec: parked message 1a2b3c4d after 3 tries; it isn't handed out again. "
+        "To read it: mycelium room messages --room demo --history 1a2b3c4d"
+    )
+
+
+def test_a_hub_that_comes_back_elsewhere_is_found(
+    scripted: ScriptedHub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its address is read again before each try: for the next wait, and for what --exec hands over."""
+    monkeypatch.delenv("MYCELIUM_API_URL")
+    here, place = Here(), home / "run" / "hub.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"url": scripted.url}))
+    with ScriptedHub() as moved:
+
+        def move(_pause_s: float) -> None:
+            if place.exists() and len(scripted.received) == 1:
+                place.unlink()  # the hub is down: nobody goes to the default address meanwhile
+            else:
+                place.write_text(json.dumps({"url": moved.url}))
+
+        mailbox = Mailbox(here.hub(), Address("demo", "sec"), on_lost=lambda _: None, pause=move)
+        scripted.play(CUT, CUT)
+        moved.play(answer(200, TURN))
+        assert mailbox.next(None) == TURN
+        assert environment(TURN, mailbox)["MYCELIUM_API_URL"] == moved.url
+        assert len(set(scripted.keys() + moved.keys())) == 1

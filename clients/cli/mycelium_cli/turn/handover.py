@@ -1,7 +1,8 @@
 """`--exec`: each message handed to a command, up to three times, and what came of it told to the hub.
 
 The command gets the hub's answer as JSON on stdin and the context in its environment. Exit 0 is the only
-success. Its whole process group ends when the loop is told to end.
+success; a failure while the hub is away is no try, since the command may have failed for that. Its whole
+process group ends when the loop is told to end.
 """
 
 import json
@@ -14,12 +15,12 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from mycelium_cli.errors import TERMINATED
-from mycelium_cli.output import note, short
+from mycelium_cli.output import note, shell_word, short
 from mycelium_cli.turn.mailbox import Mailbox
 from mycelium_cli.wording import Document
 
 TRIES = 3
-_PAUSES_S = (1.0, 4.0)
+_PAUSES_S = (1.0, 5.0)
 _END_WITHIN_S = 5.0
 # What the command started ends a little after it; nobody tells when.
 _LOOKS_AT_THE_REST, _LOOK_EVERY_S = 100, 0.01
@@ -114,15 +115,20 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def hand_over(command: str, turn: Document, mailbox: Mailbox, *, pause: Callable[[float], None]) -> bool:
     """Give a message to the command until it takes it; after three failures it is parked. True when taken."""
     named = short(turn["message"]["id"])
-    variables = environment(turn, mailbox)
-    for number in range(1, TRIES + 1):
-        status = run_command(command, turn, variables)
+    failures = 0
+    while failures < TRIES:
+        status = run_command(command, turn, environment(turn, mailbox))
         if status == 0:
             mailbox.report(turn["ack"], "acknowledged")
             return True
-        note(f"--exec: exit {status} on message {named}, try {number} of {TRIES}")
-        if number < TRIES:
-            pause(_PAUSES_S[number - 1])
+        failed = f"--exec: exit {status} on message {named}"
+        if mailbox.wait_for_hub(f"{failed}, and the hub can't be reached: waiting for it, this try doesn't count"):
+            continue
+        failures += 1
+        note(f"{failed}, try {failures} of {TRIES}")
+        if failures < TRIES:
+            pause(_PAUSES_S[failures - 1])
     mailbox.report(turn["ack"], "parked")
-    note(f"--exec: parked message {named} after {TRIES} tries; it won't come again: mycelium receipts {named}")
+    again = f"mycelium room messages --room {shell_word(mailbox.address.room)} --history {named}"
+    note(f"--exec: parked message {named} after {TRIES} tries; it isn't handed out again. To read it: {again}")
     return False

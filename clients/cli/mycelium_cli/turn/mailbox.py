@@ -71,6 +71,17 @@ class Mailbox:
         end_s = None if patience_s is None else time.monotonic() + patience_s
         self._ask("ack", body, _GRACE_S, end_s)
 
+    def wait_for_hub(self, lost: str) -> bool:
+        """Wait until the hub answers; whether it had been away, which is told once."""
+        for number, pause_s in enumerate(pauses()):
+            if self.hub.answers():
+                return number > 0
+            if number == 0:
+                self._on_lost(lost)
+            self._pause(pause_s)
+            self.hub.look_again()
+        raise AssertionError("pauses() has no end")
+
     def _ask(self, verb: str, body: Document, timeout_s: float, end_s: float | None) -> Answer:
         """One POST, repeated under the same key while the hub is away: until the time is up, or for ever."""
         path, key, told = api_path("rooms", self.address.room, verb), new_key(), False
@@ -92,6 +103,7 @@ class Mailbox:
                 self._on_lost(f"{failure.cause}; trying again")
                 told = True
             self._pause(pause_s)
+            self.hub.look_again()
         raise AssertionError("pauses() has no end")
 
 
