@@ -19,6 +19,10 @@ _WIDTH = 100
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH}
 
 
+# What `--help` says at its end: under a heading a text, or names and what they mean.
+Notes = dict[str, str | dict[str, str]]
+
+
 class Entry(NamedTuple):
     """A row of a group's table."""
 
@@ -54,12 +58,15 @@ def _shared_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A leaf. `example` is shown by `--help`; `writes` adds `--key` for repeating a write that was cut."""
+    """A leaf. `example` and `notes` are shown by `--help`; `writes` adds `--key`, to repeat a write that was cut."""
 
-    def __init__(self, *args: Any, example: str, writes: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, example: str, writes: bool = False, notes: Notes | None = None, **kwargs: Any
+    ) -> None:
         kwargs.setdefault("context_settings", _CONTEXT)
         super().__init__(*args, **kwargs)
         self.example = example
+        self.notes = notes or {}
         if writes:
             self.params.append(
                 click.Option(["--key", "write_key"], metavar="K", help="Repeat a write under its own key.")
@@ -82,7 +89,13 @@ class Command(click.Command):
         return self.callback(here, **params)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """The example, as it is typed."""
+        """Notes under their headings, then the example as it is typed."""
+        for heading, told in self.notes.items():
+            with formatter.section(heading):
+                if isinstance(told, str):
+                    formatter.write_text(told)
+                else:
+                    formatter.write_dl(list(told.items()))
         with formatter.section("Example"):
             for line in self.example.splitlines():
                 formatter.write(f"{' ' * formatter.current_indent}{line}\n")
@@ -182,11 +195,13 @@ def _no_option(ctx: click.Context, typed: str) -> Failure:
     return usage(cause, f"{ctx.command_path} --help")
 
 
-def command(name: str, *, example: str, writes: bool = False) -> Callable[[Callable[..., None]], Command]:
+def command(
+    name: str, *, example: str, writes: bool = False, notes: Notes | None = None
+) -> Callable[[Callable[..., None]], Command]:
     """Make a function a command; its docstring is the help."""
 
     def made(function: Callable[..., None]) -> Command:
-        return click.command(name, cls=Command, example=example, writes=writes)(function)
+        return click.command(name, cls=Command, example=example, writes=writes, notes=notes)(function)
 
     return made
 

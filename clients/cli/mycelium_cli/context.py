@@ -14,23 +14,12 @@ from mycelium_cli import config
 from mycelium_cli.config import Value
 from mycelium_cli.errors import usage
 from mycelium_cli.output import Output
+from mycelium_cli.session import session
 
 if TYPE_CHECKING:
     from mycelium_cli.api import Hub
 
-# The session ids that coding agents give the commands they run, most specific first.
-AGENT_SESSION_VARIABLES = (
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_SESSION_ID",
-    "CODEX_SESSION_ID",
-    "CODEX_THREAD_ID",
-    "CURSOR_SESSION_ID",
-    "GEMINI_SESSION_ID",
-    "OPENCODE_SESSION_ID",
-)
-
 _HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
-_START_TIME_FIELD = 19  # of /proc/<pid>/stat, counted after the command's closing bracket
 
 
 def handle_of(typed: str, source: str = "the handle") -> str:
@@ -92,33 +81,6 @@ def _own_hub() -> Value | None:
         # No hub here, or one that is being written down right now: the default is as good a guess.
         return None
     return Value(str(url), place)
-
-
-def session() -> Value:
-    """Which session calls: what it was given stays its own until it says that it is done with it."""
-    for name in ("MYCELIUM_SESSION", *AGENT_SESSION_VARIABLES):
-        found = os.environ.get(name)
-        if found:
-            return Value(_header_safe(found), name)
-    parent = os.getppid()
-    return Value(_header_safe(f"{os.uname().nodename}-{parent}-{_start_time(parent)}"), "parent process")
-
-
-def _header_safe(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._:@/+-]", "_", text)[:200]
-
-
-def _start_time(pid: int) -> str:
-    """When a process began, which tells it from a later one with the same number."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[_START_TIME_FIELD]
-    except (OSError, IndexError):
-        pass
-    import subprocess
-
-    answer = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "0"
 
 
 class Here:

@@ -11,7 +11,7 @@ import pytest
 
 from clients.cli.tests.scripted import ScriptedHub
 from mycelium_cli import main
-from mycelium_cli.context import AGENT_SESSION_VARIABLES
+from mycelium_cli.session import AGENT_SESSION_VARIABLES
 
 
 class Ran(NamedTuple):

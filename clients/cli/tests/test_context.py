@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -42,17 +41,6 @@ def test_a_half_written_hub_file_is_no_hub(home: Path, content: str) -> None:
     (home / "run").mkdir(parents=True)
     (home / "run" / "hub.json").write_text(content, encoding="utf-8")
     assert context.hub_url().source == "default"
-
-
-def test_the_session_is_the_agents_own_else_the_parent_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two agents in two terminals are two sessions; one agent's commands are one."""
-    name = str(context.session().value)
-    assert name.startswith(f"{os.uname().nodename}-{os.getppid()}-")
-    assert context.session().value == name
-    monkeypatch.setenv("CODEX_SESSION_ID", "codex 1\n")
-    assert context.session() == ("codex_1_", "CODEX_SESSION_ID")
-    monkeypatch.setenv("MYCELIUM_SESSION", "s1")
-    assert context.session() == ("s1", "MYCELIUM_SESSION")
 
 
 def test_whoami_sources_says_what_commands_do(scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

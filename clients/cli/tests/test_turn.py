@@ -182,6 +182,15 @@ def test_respond_inside_exec_answers_what_the_loop_was_given(
     ]
 
 
+def test_an_answer_to_nothing_says_so(scripted: ScriptedHub, run: Run) -> None:
+    """It is a post like others then; one that answers something, or goes where a flag says, is no news."""
+    scripted.play(answer(201, MESSAGE), answer(201, {**MESSAGE, "reply_to": "m1"}), answer(201, MESSAGE))
+    said = "answers nothing that this session was given: posted to the channel\n"
+    assert run("respond", "ok") == (0, "sent 1a2b3c4d\n", said)
+    assert run("respond", "ok").err == ""
+    assert run("respond", "--task", "work/x", "ok").err == ""
+
+
 def failing(tmp_path: Path, until: int) -> str:
     """A command that fails with the status of a hub that can't be reached, until its n-th run."""
     return f"echo run >> {tmp_path}/runs; [ $(wc -l < {tmp_path}/runs) -ge {until} ] || exit 5"

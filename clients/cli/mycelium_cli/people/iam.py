@@ -12,6 +12,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure
 from mycelium_cli.output import Paint, at, clean_line, table
+from mycelium_cli.session import session
 from mycelium_cli.wording import Document, person
 
 
@@ -93,7 +94,7 @@ def found() -> dict[str, Value]:
         "handle": context.handle(None) or unset,
         "room": context.room(None) or unset,
         "credential": Value(f"…{secret.value[-4:]}", secret.source) if secret else Value("", "none needed or set"),
-        "session": context.session(),
+        "session": session(),
     }
 
 

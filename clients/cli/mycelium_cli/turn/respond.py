@@ -9,6 +9,7 @@ from mycelium_cli.api import api_path
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.room.send import one_text, text_of
+from mycelium_cli.session import IN_HELP
 from mycelium_cli.wording import sent
 
 
@@ -16,6 +17,7 @@ from mycelium_cli.wording import sent
     "respond",
     example='mycelium respond --handle sec "keychain, it is there already"\n./answer.sh | mycelium respond -',
     writes=True,
+    notes={"Session": IN_HELP},
 )
 @room_option
 @handle_option
@@ -53,3 +55,5 @@ def respond(
     known = {name: value for name, value in body.items() if value or name == "content"}
     message = here.hub(handle).post(api_path("rooms", place, "respond"), known)
     here.out.answer(message, lambda data, paint: sent(data, time.time(), paint))
+    if not task and not message.get("reply_to"):
+        here.out.note("answers nothing that this session was given: posted to the channel")

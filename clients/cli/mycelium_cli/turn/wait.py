@@ -10,6 +10,7 @@ from mycelium_cli.context import Here
 from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure
 from mycelium_cli.output import Paint, at, clean_line, shell_word
 from mycelium_cli.periods import duration_s
+from mycelium_cli.session import IN_HELP
 from mycelium_cli.turn.mailbox import Address, Mailbox
 from mycelium_cli.wording import Document, message_lines
 
@@ -20,6 +21,7 @@ _REPORT_WITHIN_S = 10.0
 @command(
     "await",
     example="mycelium await --handle sec --timeout 120 --json\nmycelium await --handle sec --loop --exec ./turn.sh",
+    notes={"Session": IN_HELP},
 )
 @room_option
 @handle_option
