@@ -17,13 +17,14 @@ from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
-from mycelium_gateway.routes import delivery, docs, hub, members, messages, rooms, stream, users
+from mycelium_gateway.routes import delivery, docs, hub, members, messages, presence, rooms, stream, users
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 # The busiest first: an address is looked for in this order.
 ROUTERS = (
     messages.router,
     delivery.router,
+    presence.router,
     stream.router,
     members.router,
     rooms.router,

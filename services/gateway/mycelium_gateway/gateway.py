@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mycelium_gateway.live import Live
+from mycelium_gateway.presence import Presence
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.waits import Waits
 from mycelium_kernel.bus import Bus
@@ -14,7 +15,7 @@ from mycelium_kernel.connections import Connection
 
 @dataclass(frozen=True)
 class Gateway:
-    """The bus to ask, the log's end for live streams, the open waits."""
+    """The bus to ask, the log's end for live streams, the open waits, what members do."""
 
     settings: GatewaySettings
     version: str
@@ -23,3 +24,4 @@ class Gateway:
     clock: Clock
     live: Live
     waits: Waits
+    presence: Presence

@@ -30,6 +30,7 @@ DOUBTFUL = frozenset(map(events.type_name, (events_pb2.RoomChanged, events_pb2.M
 WATCHERS = Gauge("mycelium_live_watchers", "Open live streams.")
 
 OnFact = Callable[[str, RawFact], None]
+OnEvent = Callable[[str, Message], None]
 
 
 class Live:
@@ -46,6 +47,9 @@ class Live:
         self.position = 0
         self.doubts: dict[str, int] = {}  # by room, the last fact after which somebody may be a stranger to it
         self.on_fact: OnFact = lambda _room_id, _fact: None
+        self.on_event: OnEvent = lambda _room_id, _event: None  # of a watched room
+        self.also: frozenset[str] = frozenset()  # types that `on_event` is told of although nobody is shown them
+        self.on_unwatched: Callable[[str], object] = lambda _room_id: None
 
     @property
     def epoch(self) -> str:
@@ -100,6 +104,7 @@ class Live:
             watching.discard(watcher)
             if not watching:
                 del self._watchers[room_id]
+                self.on_unwatched(room_id)
 
     def _on_facts(self, facts: list[RawFact]) -> None:
         for fact in facts:
@@ -116,15 +121,26 @@ class Live:
         room_id = subjects.room_of(fact.subject)
         self.on_fact(room_id, fact)
         watchers = self._watchers.get(room_id)
-        if not (watchers and frames.is_shown(fact.type)) and fact.type not in DOUBTFUL:
+        shown = watchers and frames.is_shown(fact.type)
+        if not shown and fact.type not in DOUBTFUL and not (watchers and fact.type in self.also):
             return
         event = events.decode(fact.type, fact.data)
         if fact.type in DOUBTFUL:
             self._doubt(room_id, fact.sequence, event)
-        if watchers:
+        if watchers and shown:
             frame = frames.live(self.epoch, fact.sequence, event, next(iter(watchers)).rooms[room_id])
             for watcher in watchers:
                 watcher.push(frame, fact.sequence, room_id)
+        if watchers:
+            self.on_event(room_id, event)
+
+    def tell(self, room_id: str, make: Callable[[str], bytes]) -> None:
+        """Tell the watchers of a room what is no fact; `make` is given the room's name."""
+        watchers = self._watchers.get(room_id)
+        if watchers:
+            chunk = make(next(iter(watchers)).rooms[room_id])
+            for watcher in watchers:
+                watcher.push(chunk, None, room_id)
 
     def _doubt(self, room_id: str, sequence: int, event: Message) -> None:
         """After a room was made private, or a member removed, some may not see it any more: they are looked at."""

@@ -1,125 +1,180 @@
-"""Tells the other services which waits are open here, so that a post's answer can say who was woken.
+"""Tells watchers what members do, when it changes: by what this gateway sees itself, and what the others tell.
 
-One key a wait in an in-memory bucket, and one for this gateway that dies three seconds after it: keys of a gateway
-that is gone count for nothing. Hints only: a lost key makes `woken` into `queued`, never the other way round.
+A room is followed while somebody watches it. That somebody is offline is told at once when a time is over, and a
+moment late when a wait has ended, since an agent that waits in a loop opens the next one then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-from dataclasses import dataclass
+import heapq
+from typing import TYPE_CHECKING, Any
 
-import nats.errors
-import nats.js.errors
-from nats.js.api import KeyValueConfig, StorageType
-from nats.js.kv import KeyValue
+from mycelium.rooms.v1 import events_pb2, views_pb2
+from mycelium_gateway import frames
+from mycelium_gateway.doing import IDLE, OFFLINE, WORKING, WORKING_MS, RoomDoing, Saying, Waiting, read_said
+from mycelium_gateway.follow import Follower
+from mycelium_gateway.keys import INSTANCE, SAID, WAITS, Keys, OpenWait, Said
+from mycelium_kernel import events, tasks
+from mycelium_kernel.clock import Clock, rfc3339
 
-from mycelium_kernel import subjects
-from mycelium_kernel.connections import Connection
+if TYPE_CHECKING:
+    from mycelium_gateway.live import Live
+    from mycelium_kernel.connections import Connection
 
-LOGGER = logging.getLogger(__name__)
-BUCKET = "gateway_waits"
-BEAT_S = 1.0
-INSTANCE_TTL_S = 3.0
-SPARE_S = 60.0  # a wait's key outlives its time by this, for a gateway that could not remove it
-MARKER_S = 5.0  # how long a watcher that was away can still learn that a key has expired
-TROUBLE = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
-
-
-@dataclass(frozen=True)
-class OpenWait:
-    """What a key says: in which room and for which queue a wait is open, and for how long at most."""
-
-    room_id: str
-    queue: str
-    wait_id: str
-    timeout_s: float
-
-    @property
-    def key(self) -> str:
-        """The key: room, queue, wait."""
-        return f"{self.room_id}.{subjects.token(self.queue)}.{self.wait_id}"
+GRACE_MS = 500
+TICK_S = 0.1
+TELLING = frozenset(
+    map(
+        events.type_name,
+        (
+            events_pb2.DeliveryOffered,
+            events_pb2.DeliveryMarked,
+            events_pb2.MessagePosted,
+            events_pb2.MemberRemoved,
+        ),
+    )
+)
 
 
 class Presence:
-    """The keys of one gateway."""
+    """What members do, for the watchers of this gateway."""
 
-    def __init__(self, connection: Connection, instance: str) -> None:
-        self._connection = connection
-        self._instance = instance
-        self._open: dict[str, OpenWait] = {}
-        self._bucket: KeyValue | None = None
-        self._sequence = 0
-        self._again = asyncio.Event()
-        self._beating: asyncio.Task[None] | None = None
+    def __init__(self, connection: Connection, keys: Keys, live: Live, clock: Clock) -> None:
+        self._keys = keys
+        self._live = live
+        self._clock = clock
+        self._rooms: dict[str, RoomDoing] = {}
+        self._saying = Saying()
+        self._waiting = Waiting()
+        self._own: dict[tuple[str, str], int] = {}  # by room and handle, how many waits are open here
+        self._due: list[tuple[int, str, str]] = []  # when to look at whom again
+        self._armed: dict[tuple[str, str], int] = {}  # the next of these for each
+        self._followers = (
+            Follower(connection, WAITS, self._begin_waits, self._take_wait),
+            Follower(connection, SAID, lambda: None, self._take_said, beats=False),
+        )
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Make the bucket and begin to say that this gateway lives."""
-        await self._renew()
-        self._connection.on_reconnect(self._again.set)
-        self._beating = asyncio.create_task(self._beat(), name="presence")
+        """Follow the buckets."""
+        self._tasks = [asyncio.create_task(one.follow(), name=f"follow-{one.bucket}") for one in self._followers]
+        self._tasks.append(asyncio.create_task(self._tick(), name="presence"))
 
     async def stop(self) -> None:
-        """Say that this gateway is gone."""
-        self._connection.off_reconnect(self._again.set)
-        if self._beating:
-            self._beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._beating
-        if self._bucket and self._connection.client.is_connected:
-            with contextlib.suppress(*TROUBLE):
-                await self._bucket.delete(f"instance.{self._instance}")
+        """Stop following."""
+        await tasks.end(self._tasks)
 
-    async def opened(self, wait: OpenWait) -> None:
-        """A wait is open from now on."""
-        self._open[wait.key] = wait
-        with contextlib.suppress(*TROUBLE):
-            await self._put(wait.key, wait.timeout_s + SPARE_S)
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self._clock().timestamp() * 1000)
 
-    async def closed(self, wait: OpenWait) -> None:
-        """A wait has ended."""
-        if self._open.pop(wait.key, None) and self._bucket and self._connection.client.is_connected:
-            with contextlib.suppress(*TROUBLE):
-                await self._bucket.delete(wait.key)
+    def begin(self, room_id: str, members: list[views_pb2.Member]) -> None:
+        """Somebody is about to watch a room and has just been shown these members."""
+        self._rooms.setdefault(room_id, RoomDoing()).begin(members, self.now())
 
-    async def _beat(self) -> None:
+    def end(self, room_id: str) -> None:
+        """Nobody watches a room any more."""
+        self._rooms.pop(room_id, None)
+
+    async def say(self, said: Said) -> None:
+        """A member says what it does. Raises `Unavailable`."""
+        await self._keys.say(said)
+        self._hear(said)
+
+    def opened(self, wait: OpenWait) -> None:
+        """A wait is open here."""
+        of = wait.room_id, wait.queue.partition("#")[0]
+        self._own[of] = self._own.get(of, 0) + 1
+        self._look(*of)
+
+    def closed(self, wait: OpenWait) -> None:
+        """A wait has ended here."""
+        of = wait.room_id, wait.queue.partition("#")[0]
+        self._own[of] = self._own.get(of, 1) - 1
+        if not self._own[of]:
+            del self._own[of]
+        if wait.room_id in self._rooms:
+            self._rooms[wait.room_id].saw(of[1], self.now())
+        self._look(*of)
+
+    def happened(self, room_id: str, event: Any) -> None:
+        """A fact of a watched room."""
+        doing = self._rooms.get(room_id)
+        if doing and (handle := doing.happened(event)):
+            self._look(room_id, handle)
+
+    def _hear(self, said: Said) -> None:
+        self._saying.put(said)
+        if said.room_id in self._rooms:
+            self._rooms[said.room_id].saw(said.handle, said.at)
+            self._look(said.room_id, said.handle)
+
+    def _take_said(self, key: str, value: bytes | None) -> None:
+        if value is not None and (said := read_said(key, value)):
+            self._hear(said)
+
+    def _begin_waits(self) -> None:
+        """All keys are about to be shown; who is not among them is looked at then."""
+        before, self._waiting = self._waiting, Waiting()
+        for room_id, handle in before.whose():
+            self._arm(self.now() + 2 * GRACE_MS, room_id, handle)
+
+    def _take_wait(self, key: str, value: bytes | None) -> None:
+        """A key of a wait, or of a gateway; this gateway's own say nothing new."""
+        if value is None:
+            changed = self._waiting.remove(key)
+        elif value == self._keys.instance.encode() and not key.startswith(f"{INSTANCE}."):
+            changed = []
+        else:
+            of = self._waiting.put(key, value.decode(errors="replace"), self.now())
+            changed = [of] if of else []
+        for room_id, handle in changed:
+            self._look(room_id, handle)
+
+    def _look(self, room_id: str, handle: str, *, due: bool = False) -> None:
+        """Tell the watchers of the room when a member does something else than they know."""
+        doing = self._rooms.get(room_id)
+        if doing is None:
+            return
+        now = self.now()
+        presence, note = self._judge(doing, room_id, handle, now)
+        if (presence, note) == doing.shown.get(handle, (OFFLINE, "")):
+            return
+        if presence == OFFLINE and not due:
+            self._arm(now + GRACE_MS, room_id, handle)
+            return
+        doing.shown[handle] = (presence, note)
+        seen = doing.seen(handle)
+        data = {"handle": handle, "presence": presence, "note": note, "last_seen": rfc3339(seen) if seen else None}
+        self._live.tell(room_id, lambda room: frames.presence({"room": room, **data}))
+
+    def _judge(self, doing: RoomDoing, room_id: str, handle: str, now: int) -> tuple[str, str]:
+        """What a member does; what ends by itself is looked at again then."""
+        said = self._saying.of(room_id, handle, now)
+        if said:
+            self._arm(said.until, room_id, handle)
+            return said.state, said.note
+        if (room_id, handle) in self._own or self._waiting.is_open(room_id, handle):
+            return IDLE, ""
+        if doing.is_working(handle, now):
+            self._arm(now + WORKING_MS, room_id, handle)
+            return WORKING, ""
+        return OFFLINE, ""
+
+    def _arm(self, at: int, room_id: str, handle: str) -> None:
+        if at < self._armed.get((room_id, handle), at + 1):
+            self._armed[room_id, handle] = at
+            heapq.heappush(self._due, (at, room_id, handle))
+
+    async def _tick(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._again.wait(), BEAT_S)
-            lost, self._sequence = self._sequence, 0
-            try:
-                if self._again.is_set() or await self._put(f"instance.{self._instance}", INSTANCE_TTL_S) <= lost:
-                    self._again.clear()
-                    await self._renew()
-            except TROUBLE as error:
-                LOGGER.debug("open waits can't be told: %s", error)
-                self._again.set()
-                await asyncio.sleep(0.2)
-
-    async def _renew(self) -> None:
-        """Make the bucket, which a restart of NATS empties, and put every key into it."""
-        config = KeyValueConfig(
-            bucket=BUCKET,
-            storage=StorageType.MEMORY,
-            history=1,
-            limit_marker_ttl=MARKER_S,
-            replicas=self._connection.settings.replicas,
-        )
-        try:
-            self._bucket = await self._connection.jetstream.create_key_value(config)
-        except nats.js.errors.BadRequestError:  # another service has made it, with a mind of its own
-            self._bucket = await self._connection.jetstream.key_value(BUCKET)
-        await self._put(f"instance.{self._instance}", INSTANCE_TTL_S)
-        for wait in list(self._open.values()):
-            await self._put(wait.key, wait.timeout_s + SPARE_S)
-
-    async def _put(self, key: str, ttl_s: float) -> int:
-        # The client's `put` takes no time to live, so the key's own subject is written to.
-        subject = f"$KV.{BUCKET}.{key}"
-        ack = await self._connection.jetstream.publish(
-            subject, self._instance.encode(), timeout=2.0, msg_ttl=float(int(ttl_s))
-        )
-        self._sequence = max(self._sequence, ack.seq)
-        return ack.seq
+            await asyncio.sleep(TICK_S)
+            now = self.now()
+            for room_id, handle in self._waiting.silent(now):
+                self._look(room_id, handle)
+            while self._due and self._due[0][0] <= now:
+                at, room_id, handle = heapq.heappop(self._due)
+                if self._armed.get((room_id, handle)) == at:
+                    del self._armed[room_id, handle]
+                self._look(room_id, handle, due=True)

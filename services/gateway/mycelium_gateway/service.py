@@ -7,9 +7,10 @@ import contextlib
 
 from mycelium_gateway import app, server
 from mycelium_gateway.gateway import Gateway
+from mycelium_gateway.keys import Keys
 from mycelium_gateway.live import Live
 from mycelium_gateway.origin import Names
-from mycelium_gateway.presence import Presence
+from mycelium_gateway.presence import TELLING, Presence
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.waits import Waits
 from mycelium_kernel.run import Runtime
@@ -30,15 +31,17 @@ def service(settings: GatewaySettings) -> Service:
 
 async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     """Answer HTTP until cancelled; then end waits and streams at once and give other requests a moment."""
-    presence = Presence(runtime.connection, runtime.new_id())
     live = Live(runtime.connection, settings.stream_ping_s)
-    waits = Waits(runtime.connection, presence)
-    live.on_fact = waits.on_fact
-    gateway = Gateway(settings, VERSION, runtime.connection, runtime.bus, runtime.clock, live, waits)
+    keys = Keys(runtime.connection, runtime.new_id(), lambda: int(runtime.clock().timestamp() * 1000))
+    presence = Presence(runtime.connection, keys, live, runtime.clock)
+    waits = Waits(runtime.connection, keys, presence)
+    live.on_fact, live.on_event, live.also = waits.on_fact, presence.happened, TELLING
+    live.on_unwatched = presence.end
+    gateway = Gateway(settings, VERSION, runtime.connection, runtime.bus, runtime.clock, live, waits, presence)
     names = Names(settings.host, settings.allowed_hosts)
     async with contextlib.AsyncExitStack() as stack:
         listener = stack.enter_context(server.bind(settings))
-        for part in (presence, live, waits):
+        for part in (keys, live, presence, waits):
             stack.push_async_callback(part.stop)
             await part.start()
         http = server.configure(app.create(names, VERSION, gateway), settings)

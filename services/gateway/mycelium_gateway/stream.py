@@ -15,7 +15,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from mycelium.rooms.v1 import service_pb2
+from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.actor import Call
 from mycelium_gateway.connection import until_disconnect
@@ -39,21 +39,21 @@ HEADERS = [
 class LiveStream(Response):
     """The answer that lasts.
 
-    `rooms` maps the ids of what is watched to names, as they were at the place `since`; `last_id` is what the watcher
-    had.
+    `found` is what is watched, as it was at the place `since`; `last_id` is what the watcher had.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, rooms: dict[str, str], since: int, last_id: str) -> None:
+    def __init__(self, call: Call, found: list[service_pb2.GetRoomResponse], since: int, last_id: str) -> None:
         super().__init__()
         self._call = call
         self._live: Live = call.gateway.live
         self._last_id = last_id
-        self._rooms = rooms
+        self._rooms = {one.room.id: one.room.name for one in found}
+        self._members: dict[str, list[views_pb2.Member]] = {one.room.id: list(one.members) for one in found}
         self._since = since
         self._watcher = Watcher(
-            dict(rooms),
+            dict(self._rooms),
             call.gateway.settings.stream_buffer_bytes,
             handle=call.actor.handle,
             may_see=self._may_see,
@@ -112,18 +112,24 @@ class LiveStream(Response):
         watcher.hold()
         after = await self._resume_from()
         if after is None:
-            place = self._live.add(watcher)
+            place = self._register()
             missed = frames.reset(MISSED) if self._last_id else b""
             await _chunk(send, frames.CONNECTED + missed + frames.mark(self._live.epoch, place))
         else:
             await _chunk(send, frames.CONNECTED)
             after = await self._write_feed(send, after, 0)
             watcher.after = after
-            until = self._live.add(watcher)
+            until = self._register()
             if until > after:
                 await self._write_feed(send, after, until)
         # Their names were looked up before the watcher was registered:
         watcher.release(room_id for room_id in self._rooms if self._live.doubts.get(room_id, 0) > self._since)
+
+    def _register(self) -> int:
+        place = self._live.add(self._watcher)
+        while self._members:
+            self._call.gateway.presence.begin(*self._members.popitem())
+        return place
 
     async def _resume_from(self) -> int | None:
         """The sequence after which the watcher wants to read on; None: from now, since it had nothing of this log."""

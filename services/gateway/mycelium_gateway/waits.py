@@ -19,7 +19,8 @@ from prometheus_client import Gauge
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_gateway import delivery, frames
 from mycelium_gateway.delivery import Taken
-from mycelium_gateway.presence import OpenWait, Presence
+from mycelium_gateway.keys import Keys, OpenWait
+from mycelium_gateway.presence import Presence
 from mycelium_kernel import events, names
 from mycelium_kernel.clock import new_id
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
@@ -64,8 +65,9 @@ class Wait:
 class Waits:
     """The open waits of this process, by room."""
 
-    def __init__(self, connection: Connection, presence: Presence) -> None:
+    def __init__(self, connection: Connection, keys: Keys, presence: Presence) -> None:
         self._connection = connection
+        self._keys = keys
         self._presence = presence
         self._open: dict[str, set[Wait]] = {}
         self._marks: dict[Actor, set[asyncio.Task[None]]] = {}
@@ -120,19 +122,21 @@ class Waits:
         wait = Wait(OpenWait(room_id, queue, new_id().replace("-", ""), wanted.timeout_s))
         self._open.setdefault(room_id, set()).add(wait)
         WAITS.inc()
+        self._presence.opened(wait.told)
         try:
             return await self._wait(call, wait, wanted)
         finally:
             WAITS.dec()
+            self._presence.closed(wait.told)
             self._open[room_id].discard(wait)
             if not self._open[room_id]:
                 del self._open[room_id]
-            self._later(self._presence.closed(wait.told))
+            self._later(self._keys.closed(wait.told))
 
     async def _wait(self, call: Call, wait: Wait, wanted: Wanted) -> Taken | None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + wanted.timeout_s
-        await self._presence.opened(wait.told)
+        await self._keys.opened(wait.told)
         taken = await delivery.take_first(call, wanted)
         while taken is None:
             if self._stopping:
@@ -149,7 +153,7 @@ class Waits:
 
     async def _look_again(self, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
         """Ask after a ring. Meanwhile nothing is promised about this wait: a mention that comes now may be too late."""
-        closing = asyncio.create_task(self._presence.closed(wait.told))
+        closing = asyncio.create_task(self._keys.closed(wait.told))
         try:
             taken = await self._take_patiently(call, replace(wanted, acknowledge=""), ends)
         except Refusal as refusal:
@@ -160,7 +164,7 @@ class Waits:
         finally:
             await closing
         if taken is None:
-            await self._presence.opened(wait.told)
+            await self._keys.opened(wait.told)
         return taken
 
     async def _take_patiently(self, call: Call, wanted: Wanted, ends: float) -> Taken | None:

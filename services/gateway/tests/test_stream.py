@@ -52,7 +52,7 @@ async def test_a_watcher_sees_everything_that_happens_in_the_room(hub: Door) -> 
         await http.patch(f"/api/rooms/demo/messages/{message['id']}", json={"content": "hello"}, headers=AVERY)
         await http.patch("/api/rooms/demo", json={"title": "Demo"}, headers=AVERY)
         await http.delete("/api/rooms/demo/members/bob", headers=AVERY)
-        events = await stream.some(6)
+        events = await stream.facts(6)
 
     assert [event.name for event in events] == [
         "member_joined",

@@ -3,74 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 
-from mycelium_gateway.settings import GatewaySettings
-from mycelium_kernel import run, testing
-from mycelium_rooms.service import service as rooms_service
-from services.gateway.tests.conftest import opened
 from services.gateway.tests.door import Door, metric, until
-
-AVERY = {"Mycelium-Handle": "avery"}
-BOB = {"Mycelium-Handle": "bob", "Mycelium-Session": "s1"}
-BOB_AGAIN = {"Mycelium-Handle": "bob", "Mycelium-Session": "s2"}
-DEMO = "/api/rooms/demo"
+from services.gateway.tests.waiting import (
+    BOB,
+    BOB_AGAIN,
+    DEMO,
+    answer,
+    known,
+    make_room,
+    post,
+    states,
+    wait,
+    waiting,
+)
 
 
 @pytest.fixture(autouse=True)
 async def room(hub: Door) -> None:
-    await hub.http.post("/api/rooms", json={"name": "demo"}, headers=AVERY)
-    for handle in ("bob", "eve"):
-        await hub.http.post(f"{DEMO}/members", json={"handle": handle}, headers=AVERY)
-
-
-async def post(http: httpx2.AsyncClient, text: str, **fields: Any) -> dict[str, Any]:
-    response = await http.post(f"{DEMO}/messages", json={"content": text, **fields}, headers=AVERY)
-    assert response.status_code == 201
-    found: dict[str, Any] = response.json()
-    return found
-
-
-async def wait(http: httpx2.AsyncClient, headers: dict[str, str] | None = None, **fields: Any) -> dict[str, Any] | None:
-    """What a call of await got; None when nothing came in time."""
-    response = await http.post(f"{DEMO}/await", json={"timeout_s": 0, **fields}, headers=headers or BOB)
-    assert response.status_code in {200, 204}, response.text
-    found: dict[str, Any] | None = response.json() if response.content else None
-    return found
-
-
-@contextlib.asynccontextmanager
-async def waiting(
-    http: httpx2.AsyncClient, headers: dict[str, str] | None = None, **fields: Any
-) -> AsyncIterator[asyncio.Task[httpx2.Response]]:
-    """A call of await that is open when the block begins."""
-    body = {"timeout_s": 30, **fields}
-    task = asyncio.create_task(http.post(f"{DEMO}/await", json=body, headers=headers or BOB))
-    await metric(http, "mycelium_open_waits", 1.0)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def answer(task: asyncio.Task[httpx2.Response]) -> dict[str, Any]:
-    async with asyncio.timeout(10):
-        response = await task
-    found: dict[str, Any] = response.json()
-    return found
-
-
-async def states(http: httpx2.AsyncClient, message: dict[str, Any]) -> dict[str, str]:
-    receipts = (await http.get(f"{DEMO}/messages/{message['id']}/receipts")).json()["items"]
-    return {receipt["handle"]: receipt["state"] for receipt in receipts}
+    await make_room(hub)
 
 
 async def test_mentions_before_the_first_wait_all_come_oldest_first(hub: Door) -> None:
@@ -95,15 +48,6 @@ async def test_a_mention_wakes_a_wait_and_no_other_does(hub: Door) -> None:
     assert got["message"]["id"] == mention["id"]
     assert got["earlier"][0]["content"] == "first some talk"
     assert queued["mentions"][0]["state"] == "queued"
-
-
-async def known(http: httpx2.AsyncClient) -> None:
-    """Wait until the rooms service has heard of the open wait."""
-
-    async def is_known() -> bool:
-        return bool((await http.get(f"{DEMO}/members/bob")).json()["waiting"])
-
-    await until(is_known)
 
 
 async def test_a_wait_that_rooms_has_heard_of_is_woken(hub: Door) -> None:
@@ -278,100 +222,3 @@ async def test_a_reply_goes_to_the_thread_of_the_last_delivery(hub: Door) -> Non
     reply = (await hub.http.post(f"{DEMO}/respond", json={"content": "on it"}, headers=BOB)).json()
 
     assert (reply["thread"], reply["reply_to"], reply["sender_handle"]) == (root["id"], message["id"], "bob")
-
-
-@pytest.mark.parametrize("path", ["await", "respond", "ack"])
-async def test_an_unregistered_handle_is_told_how_to_register(hub: Door, path: str) -> None:
-    """Posting is open to anybody, taking part is not."""
-    ack = "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa"
-    bodies: dict[str, dict[str, Any]] = {
-        "await": {"timeout_s": 0},
-        "respond": {"content": "hi"},
-        "ack": {"ack": ack, "outcome": "received"},
-    }
-    response = await hub.http.post(f"{DEMO}/{path}", json={"handle": "ci", **bodies[path]})
-    assert (response.status_code, response.json()["slug"]) == (403, "handle.unregistered")
-    assert response.json()["next"]
-
-
-async def test_a_wait_ends_with_its_room(hub: Door) -> None:
-    """The caller is told what happened."""
-    async with waiting(hub.http) as task:
-        await hub.http.delete(DEMO, headers=AVERY)
-        body = await answer(task)
-    assert (body["status"], body["slug"]) == (404, "room.not_found")
-    assert body["detail"] == "room 'demo' was deleted while you waited, or is no longer for you"
-
-
-async def test_a_paused_member_gets_nothing_until_it_is_resumed(hub: Door) -> None:
-    """Then its open wait is woken."""
-    path = f"{DEMO}/members/bob"
-    paused = (await hub.http.patch(path, json={"paused": True}, headers=AVERY)).json()
-    message = await post(hub.http, "@bob hi")
-    assert (paused["paused"], message["mentions"][0]["state"]) == (True, "paused")
-    async with waiting(hub.http) as task:
-        resumed = (await hub.http.patch(path, json={"paused": False}, headers=AVERY)).json()
-        got = await answer(task)
-
-    assert (resumed["paused"], resumed["unread"]) == (False, 1)
-    assert got["message"]["id"] == message["id"]
-
-
-async def test_a_wait_ends_with_its_membership(hub: Door) -> None:
-    """A removed member is nobody there."""
-    async with waiting(hub.http) as task:
-        await hub.http.delete(f"{DEMO}/members/bob", headers=AVERY)
-        body = await answer(task)
-    assert (body["status"], body["slug"]) == (403, "handle.unregistered")
-
-
-async def test_a_wait_survives_a_restart_of_nats(nats_server: testing.NatsServer, hub: Door) -> None:
-    """It stays open, is known as open again, and is woken by what comes then."""
-    async with waiting(hub.http) as task:
-        nats_server.kill()
-        await nats_server.start()
-        await known(hub.http)
-        message = await post(hub.http, "@bob hi")
-        got = await answer(task)
-
-    assert got["message"]["id"] == message["id"]
-    assert message["mentions"][0]["state"] == "woken"
-
-
-async def test_a_wait_survives_a_restart_of_the_rooms_service(nats_server: testing.NatsServer, tmp_path: Path) -> None:
-    """It asks again for as long as it lasts."""
-    folder = tmp_path / "again"
-    rooms = await run.start(rooms_service(), nats_server.settings("rooms"), folder)
-    async with opened(nats_server, GatewaySettings(port=0)) as door, waiting(door.http) as task:
-        message = await post(door.http, "@eve hi")
-        await rooms.stop()
-        rooms = await run.start(rooms_service(), nats_server.settings("rooms"), folder)
-        message = await post(door.http, "@bob hi")
-        got = await answer(task)
-    await rooms.stop()
-
-    assert got["message"]["id"] == message["id"]
-
-
-async def test_a_hub_that_stops_sends_its_waits_to_the_next(nats_server: testing.NatsServer, hub: Door) -> None:
-    """503 at once; nothing was received."""
-    loop = asyncio.get_running_loop()
-    async with opened(nats_server, GatewaySettings(port=0)) as door, waiting(door.http) as task:
-        began = loop.time()
-        stopping = asyncio.ensure_future(door.stop())
-        body = await answer(task)
-        await stopping
-        assert loop.time() - began < 2.0
-    assert (body["status"], body["detail"]) == (503, "the hub is stopping")
-
-
-async def test_an_answer_larger_than_the_sockets_buffers_arrives_whole(hub: Door) -> None:
-    """Thirty messages of earlier talk with the mention."""
-    for number in range(5):
-        await post(hub.http, f"{number}" + "é" * 25_000)
-    await post(hub.http, "@bob " + "😀" * 60_000)
-    got = await wait(hub.http)
-
-    assert got is not None
-    assert len(got["message"]["content"]) == 60_005
-    assert len(json.dumps(got["earlier"], ensure_ascii=False).encode()) > 200_000

@@ -68,6 +68,17 @@ class Watching:
         found = [await self.next() for _ in range(count)]
         return [event for event in found if event is not None]
 
+    async def facts(self, count: int) -> list[Event]:
+        """The next events that are facts, so many; others are passed over."""
+        found: list[Event] = []
+        while len(found) < count:
+            event = await self.next()
+            if event is None:
+                break
+            if event.id:
+                found.append(event)
+        return found
+
     async def ping(self) -> None:
         """Wait for the next ping."""
         before = len(self.comments)

@@ -1,0 +1,182 @@
+"""What this gateway tells the others in memory: which waits are open here, and what members say that they are doing.
+
+Two buckets. In `gateway_waits` stands one key a wait, and one for this gateway that dies three seconds after it: keys
+of a gateway that is gone count for nothing. In `gateway_presence` stands what a member said last, for as long as it
+said. Hints only: a lost key makes `woken` into `queued`, or somebody look absent, never the other way round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import nats.js.errors
+from nats.js.api import KeyValueConfig, StorageType
+from nats.js.kv import KeyValue
+
+from mycelium_kernel import subjects, tasks
+from mycelium_kernel.connections import NATS_ERRORS, Connection, reaching
+
+LOGGER = logging.getLogger(__name__)
+WAITS = "gateway_waits"
+SAID = "gateway_presence"
+INSTANCE = "instance"
+BEAT_S = 1.0
+INSTANCE_TTL_S = 3.0
+SPARE_S = 60.0  # a wait's key outlives its time by this, for a gateway that could not remove it
+SAID_SPARE_S = 2.0  # readers look at the time in the value; the key need not be exact
+MARKER_S = 5.0  # how long a watcher that was away can still learn that a key has expired
+PUT_S = 2.0
+RETRY_S = 0.2
+
+
+@dataclass(frozen=True)
+class OpenWait:
+    """What a key says: in which room and for which queue a wait is open, and for how long at most."""
+
+    room_id: str
+    queue: str
+    wait_id: str
+    timeout_s: float
+
+    @property
+    def key(self) -> str:
+        """The key: room, queue, wait."""
+        return f"{self.room_id}.{subjects.token(self.queue)}.{self.wait_id}"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a member said of itself; times in milliseconds since 1970."""
+
+    room_id: str
+    handle: str
+    state: str
+    note: str
+    at: int
+    until: int
+
+    @property
+    def key(self) -> str:
+        """The key: room, handle."""
+        return f"{self.room_id}.{subjects.token(self.handle)}"
+
+    @property
+    def value(self) -> bytes:
+        """The value."""
+        kept = {"state": self.state, "note": self.note, "at": self.at, "until": self.until}
+        return json.dumps(kept, ensure_ascii=False).encode()
+
+
+async def open_bucket(connection: Connection, name: str) -> KeyValue:
+    """The bucket, made if it is missing: a restart of NATS empties it."""
+    config = KeyValueConfig(
+        bucket=name,
+        storage=StorageType.MEMORY,
+        history=1,
+        limit_marker_ttl=MARKER_S,
+        replicas=connection.settings.replicas,
+    )
+    try:
+        return await connection.jetstream.create_key_value(config)
+    except nats.js.errors.BadRequestError:  # another service has made it, with a mind of its own
+        return await connection.jetstream.key_value(name)
+
+
+class Keys:
+    """The keys of one gateway. `now` gives milliseconds since 1970."""
+
+    def __init__(self, connection: Connection, instance: str, now: Callable[[], int]) -> None:
+        self._connection = connection
+        self.instance = instance
+        self._now = now
+        self._open: dict[str, OpenWait] = {}
+        self._said: dict[str, Said] = {}
+        self._bucket: KeyValue | None = None
+        self._sequence = 0
+        self._again = asyncio.Event()
+        self._beating: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Make the buckets and begin to say that this gateway lives."""
+        await self._renew()
+        self._connection.on_reconnect(self._again.set)
+        self._beating = asyncio.create_task(self._beat(), name="keys")
+
+    async def stop(self) -> None:
+        """Say that this gateway is gone."""
+        self._connection.off_reconnect(self._again.set)
+        await tasks.end([self._beating])
+        if self._bucket and self._connection.client.is_connected:
+            with contextlib.suppress(*NATS_ERRORS):
+                await self._bucket.delete(f"{INSTANCE}.{self.instance}")
+
+    async def opened(self, wait: OpenWait) -> None:
+        """A wait is open from now on."""
+        self._open[wait.key] = wait
+        with contextlib.suppress(*NATS_ERRORS):
+            await self._put_wait(wait)
+
+    async def closed(self, wait: OpenWait) -> None:
+        """A wait has ended."""
+        if self._open.pop(wait.key, None) and self._bucket and self._connection.client.is_connected:
+            with contextlib.suppress(*NATS_ERRORS):
+                await self._bucket.delete(wait.key)
+
+    async def say(self, said: Said) -> None:
+        """Tell what a member says. Raises `Unavailable` when it can't be told now."""
+        with reaching("the other members"):
+            await self._put(SAID, said.key, said.value, self._left_s(said))
+        self._said[said.key] = said
+
+    def _left_s(self, said: Said) -> float:
+        return (said.until - self._now()) / 1000 + SAID_SPARE_S
+
+    async def _beat(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await self._again.wait()
+            lost = self._sequence
+            try:
+                if self._again.is_set() or await self._put_instance() <= lost:
+                    self._again.clear()
+                    await self._renew()
+            except NATS_ERRORS as error:
+                LOGGER.debug("open waits can't be told: %s", error)
+                self._again.set()
+                await asyncio.sleep(RETRY_S)
+
+    async def _renew(self) -> None:
+        """Make the buckets and put every key into them."""
+        self._bucket = await open_bucket(self._connection, WAITS)
+        self._sequence = 0
+        await self._put_instance()
+        for wait in list(self._open.values()):
+            await self._put_wait(wait)
+        await open_bucket(self._connection, SAID)
+        self._said = {key: said for key, said in self._said.items() if said.until > self._now()}
+        for said in list(self._said.values()):
+            await self._put(SAID, said.key, said.value, self._left_s(said))
+
+    async def _put_instance(self) -> int:
+        return await self._put_own(f"{INSTANCE}.{self.instance}", INSTANCE_TTL_S)
+
+    async def _put_wait(self, wait: OpenWait) -> None:
+        await self._put_own(wait.key, wait.timeout_s + SPARE_S)
+
+    async def _put_own(self, key: str, ttl_s: float) -> int:
+        sequence = await self._put(WAITS, key, self.instance.encode(), ttl_s)
+        self._sequence = max(self._sequence, sequence)
+        return sequence
+
+    async def _put(self, bucket: str, key: str, value: bytes, ttl_s: float) -> int:
+        # The client's `put` takes no time to live, so the key's own subject is written to.
+        subject = f"$KV.{bucket}.{key}"
+        ttl = float(max(1, int(ttl_s)))
+        ack = await self._connection.jetstream.publish(subject, value, timeout=PUT_S, msg_ttl=ttl)
+        return ack.seq
