@@ -93,6 +93,17 @@ def test_iam_without_a_hub_sets_the_identity_and_says_what_was_not_saved(
     assert config.lookup("identity.name") == ("avery", config.path())
 
 
+@pytest.mark.parametrize(("status", "slug", "ends"), [(409, "handle.taken", 1), (403, "handle.mismatch", 4)])
+def test_iam_that_the_hub_refuses_changes_nothing(
+    status: int, slug: str, ends: int, scripted: ScriptedHub, run: Run
+) -> None:
+    """An agent's handle is not taken over by a command that failed."""
+    config.write("identity.name", "avery")
+    scripted.play(answer(status, {"slug": slug, "detail": "@scout is an agent"}))
+    assert run("iam", "scout").status == ends
+    assert config.from_file("identity.name") == ("avery", config.path())
+
+
 def test_nothing_is_written_when_the_environment_says_everything(scripted: ScriptedHub, home: Path, run: Run) -> None:
     """A read-only home must do."""
     scripted.play(answer(200, {"items": [], "next": None, "older_before": None}))

@@ -23,14 +23,16 @@ from mycelium_cli.wording import Document, person
 def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -> None:
     """Say who you are on this machine.
 
-    Also creates or updates your user record on the hub. Without a handle it is `whoami`.
+    The hub is asked first, and creates or updates your user record: what it refuses changes nothing here.
+    When it can't be reached, you are who you say on this machine, with a warning. Without a handle it is
+    `whoami`.
     """
     if handle is None and name is None and team is None:
         _tell(here, sources=False)
         return
     who = context.handle_of(handle) if handle else here.handle(None)
-    config.write("identity.name", who)
     saved, reason = _save_user(here, who, {"name": name, "team": team})
+    config.write("identity.name", who)
     here.out.answer({"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}, draw_iam)
     if saved is None:
         here.out.note(f"warning: the user record was not saved: {reason}. Later: mycelium iam {who}")
