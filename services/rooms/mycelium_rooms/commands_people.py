@@ -17,7 +17,7 @@ from mycelium_rooms.commands_text import (
     line,
     paragraphs,
 )
-from mycelium_rooms.model import RoomRow, handle_of, saved_user
+from mycelium_rooms.model import RoomRow, did_you_mean, handle_of, saved_user
 
 ALLOW_FROM = 100
 
@@ -167,7 +167,7 @@ def not_a_member(loaded: Membership, handle: str) -> Refusal:
 
 def member_not_found(room: RoomRow, handle: str, near: list[str]) -> Refusal:
     """The same, for readers."""
-    hint = f"; did you mean {' or '.join(f'@{name}' for name in near)}?" if near else ""
+    hint = did_you_mean(f"@{name}" for name in near)
     next_command = f"mycelium agent ls --room {shlex.quote(room.name)}"
     return Refusal(
         "member.not_found", f"@{handle} is not a member of {room.name!r}{hint}", next=next_command, near=near

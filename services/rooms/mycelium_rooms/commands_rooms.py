@@ -59,7 +59,7 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
     """Refused when the room is gone, or would be for who makes it private."""
     state = loaded.entity.state
     if state is None:
-        raise Refusal("room.not_found", f"Room not found: {loaded.room.name!r}", next="mycelium room ls")
+        raise _just_deleted(loaded.room)
     room = state.room
     title = line("title", request.title, TITLE_CHARACTERS) if request.HasField("title") else room.title
     private = request.private if request.HasField("private") else room.private
@@ -88,6 +88,10 @@ def _would_vanish(room: RoomRow, handle: str) -> Refusal:
     )
 
 
+def _just_deleted(room: RoomRow) -> Refusal:
+    return Refusal("room.not_found", f"Room not found: {room.name!r}", next="mycelium room ls")
+
+
 def answer_change(event: events_pb2.RoomChanged, _sequence: int) -> service_pb2.ChangeRoomResponse:
     return service_pb2.ChangeRoomResponse(room=changed_room(event))
 
@@ -95,7 +99,7 @@ def answer_change(event: events_pb2.RoomChanged, _sequence: int) -> service_pb2.
 def delete_room(loaded: Named, _request: service_pb2.DeleteRoomRequest, context: Context) -> Fact | Done:
     """Refused when another call has deleted it already."""
     if loaded.entity.state is None or loaded.entity.state.room_id != loaded.room.id:
-        raise Refusal("room.not_found", f"Room not found: {loaded.room.name!r}", next="mycelium room ls")
+        raise _just_deleted(loaded.room)
     event = events_pb2.RoomDeleted(
         room_id=loaded.room.id,
         deleted_by=handle_of(context),

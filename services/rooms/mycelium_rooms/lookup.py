@@ -11,9 +11,9 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import views
-from mycelium_rooms.model import RoomRow, handle_of
+from mycelium_rooms.model import RoomRow, did_you_mean, handle_of
 
-NEAR = 3
+NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
 NEAR_CANDIDATES = 1_000
 NEAR_ENOUGH = 0.7
 
@@ -29,17 +29,32 @@ def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
     sql = f"SELECT room_id, name, private, created_by FROM room WHERE {by} = ?2 AND {views.VISIBLE}"  # noqa: S608 - fixed
     row = tables.one(sql, handle_of(context), value)
     if row is None:
-        raise _no_room(text)
+        raise _no_room(tables, text, context)
     return RoomRow(row[0], row[1], bool(row[2]), row[3])
 
 
-def _no_room(text: str) -> Refusal:
+def _no_room(tables: Tables, text: str, context: Context) -> Refusal:
+    """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other."""
     shown = text if len(text) <= names.ROOM_NAME_CHARACTERS else text[:40] + "…"
+    detail, next_command = f"Room not found: {shown!r}", "mycelium room ls"
     try:
-        next_command = f"mycelium room create {shlex.quote(names.room_name(text))}"
+        name = names.room_name(text)
     except Refusal:  # no room can have that name
-        next_command = "mycelium room ls"
-    return Refusal("room.not_found", f"Room not found: {shown!r}", next=next_command)
+        return Refusal("room.not_found", detail, next=next_command)
+    similar = _near_rooms(tables, name, context)
+    if similar:
+        detail += did_you_mean(map(repr, similar))
+        return Refusal("room.not_found", detail, next=next_command, near=similar)
+    return Refusal("room.not_found", detail, next=f"mycelium room create {shlex.quote(name)}")
+
+
+def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
+    folded = names.fold_room_name(name)
+    sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {views.VISIBLE}
+              ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
+    lengths = len(folded) - NEAR, len(folded) + NEAR
+    known = dict(tables.all(sql, handle_of(context), *lengths, NEAR_CANDIDATES))
+    return [known[similar] for similar in near(folded, known)]
 
 
 def find_message(tables: Tables, room: RoomRow, text: str) -> str:
@@ -119,8 +134,8 @@ def user_name(tables: Tables, handle: str) -> str:
 
 
 def near(wanted: str, known: Iterable[str]) -> list[str]:
-    """The handles that are most like `wanted`."""
-    candidates = [handle for handle in known if abs(len(handle) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
+    """The names that are most like `wanted`, the likest first."""
+    candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
     return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=NEAR_ENOUGH)
 
 

@@ -5,6 +5,7 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +44,12 @@ def speaker(context: Context) -> str:
 def session_of(context: Context) -> str:
     """The session that asks; a caller without one is one session by its handle."""
     return context.actor.session or handle_of(context)
+
+
+def did_you_mean(similar: Iterable[str]) -> str:
+    """The end of a refusal's line that offers what is known instead; empty when nothing is."""
+    offered = " or ".join(similar)
+    return f"; did you mean {offered}?" if offered else ""
 
 
 def millis(moment: datetime) -> int:

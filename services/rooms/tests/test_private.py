@@ -8,6 +8,7 @@ import pytest
 from google.protobuf.message import Message
 
 from mycelium.rooms.v1 import service_pb2 as pb
+from mycelium.rooms.v1 import transfer_pb2
 from mycelium_kernel.errors import Refusal
 from services.rooms.tests.hub import USER, Hub, states
 
@@ -107,6 +108,19 @@ def test_nothing_else_tells_of_it(secret: Hub) -> None:
     taken = secret.refused("room.name_taken", pb.CreateRoomRequest(name="Secret"), "stranger")
     shared = secret.refused("room.name_taken", pb.CreateRoomRequest(name="Demo"), "stranger")
     assert taken.detail.replace("Secret", "Demo") == shared.detail  # the one admitted leak
+
+
+def test_near_names_are_those_of_rooms_that_the_caller_may_see(secret: Hub) -> None:
+    """A stranger who tries names learns of none; a hidden import is nobody's."""
+    for handle in ("stranger", "engineer", ""):
+        refusal = secret.refused("room.not_found", pb.GetRoomRequest(room="secre"), handle)
+        assert (refusal.next, "near" in refusal.extras) == ("mycelium room create secre", False)
+    assert secret.refused("room.not_found", pb.GetRoomRequest(room="secre"), "spy").extras["near"] == ["secret"]
+    secret.ask(transfer_pb2.ImportRoomRequest(name="secrets", operator=True, created_by="spy"), "spy")
+    assert secret.refused("room.not_found", pb.GetRoomRequest(room="secre"), "spy").extras["near"] == ["secret"]
+    secret.room("secretary")
+    near = [secret.refused("room.not_found", pb.GetRoomRequest(room=room), "kim") for room in ("secret", "secreta")]
+    assert [refusal.extras["near"] for refusal in near] == [["secretary"]] * 2
 
 
 def test_making_a_room_private_keeps_its_members(demo: Hub) -> None:

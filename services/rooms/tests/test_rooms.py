@@ -72,6 +72,27 @@ def test_an_unknown_room_is_refused_with_the_next_step(demo: Hub, room: str, nex
     refusal = demo.refused("room.not_found", pb.GetRoomRequest(room=room))
     assert refusal.detail == f"Room not found: {room!r}"
     assert refusal.next == next_command
+    assert "near" not in refusal.extras
+
+
+def test_a_name_that_is_nearly_a_rooms_is_refused_with_those_meant(demo: Hub) -> None:
+    """R1: the likest first, three at most, as their creators wrote them; to create another is not the next step."""
+    refusal = demo.refused("room.not_found", pb.GetRoomRequest(room="Dem"))
+    assert refusal.detail == "Room not found: 'Dem'; did you mean 'demo'?"
+    assert (refusal.next, refusal.extras["near"]) == ("mycelium room ls", ["demo"])
+    for name in ("Launch 1", "Launch 2", "Launch 3", "Launch 4", "something else"):
+        demo.room(name)
+    refusal = demo.refused("room.not_found", pb.GetRoomRequest(room="launch"))
+    assert len(refusal.extras["near"]) == 3
+    assert {name[:-1] for name in refusal.extras["near"]} == {"Launch "}
+    assert refusal.detail.count(" or ") == 2
+
+
+def test_a_name_that_no_room_can_have_is_near_to_none(demo: Hub) -> None:
+    """Neither is an id: two ids are alike by chance only."""
+    room_id = demo.ask(pb.GetRoomRequest(room="demo")).room.id
+    for text in ("demo/", f"{room_id[:-1]}f", "x" * 101):
+        assert "near" not in demo.refused("room.not_found", pb.GetRoomRequest(room=text)).extras
 
 
 def test_a_long_unknown_name_is_cut_in_the_refusal(hub: Hub) -> None:
