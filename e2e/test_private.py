@@ -244,7 +244,7 @@ def test_a_room_made_private_is_gone_for_strangers_at_once(hub: Hub, machine: Ma
         room.api.patch(room.at(), {"private": True}, handle=MEMBER).ok(200)
         gone = foreign.next("room_deleted")
         assert (gone.id, gone.data) == ("", {"room": room.name})
-        assert foreign.ended()
+        assert foreign.rest() == []
         room.post("@member hello", sender=OWNER)
         assert own.next("message").data["content"] == "@member hello"
     assert kept.ended().json["message"]["content"] == "@member hello"

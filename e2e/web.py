@@ -130,7 +130,10 @@ class Stream:
         answer = self._line.getresponse()
         assert answer.status == 200, answer.read()
         assert (answer.getheader("Content-Type") or "").startswith("text/event-stream")
-        assert answer.readline() == b": connected\n"
+        first = answer.readline()
+        if not first:
+            raise EOFError("the stream ended")
+        assert first == b": connected\n"
         return answer
 
     def __enter__(self) -> Self:
@@ -151,13 +154,14 @@ class Stream:
             if not kind or event.type == kind:
                 return event
 
-    def ended(self) -> bool:
-        """Whether the hub has ended it, reading over what is still in it."""
-        try:
-            while True:
-                self.next()
-        except AssertionError:
-            return True
+    def rest(self) -> list[Event]:
+        """What still comes until the hub ends it."""
+        found = []
+        while True:
+            try:
+                found.append(self.next())
+            except EOFError:
+                return found
 
     def until(self, content: str) -> list[Event]:
         """The messages up to the one with that text, that one too."""
@@ -170,7 +174,8 @@ class Stream:
         fields: dict[str, str] = {}
         while True:
             raw = self._answer.readline()
-            assert raw, "the stream ended"
+            if not raw:
+                raise EOFError("the stream ended")
             line = raw.decode("utf-8").rstrip("\n")
             if not line and "data" in fields:
                 return Event(fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"]))

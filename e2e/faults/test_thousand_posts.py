@@ -90,9 +90,7 @@ class Storm:
                         last_id = event.id or last_id
                         if event.type == "message":
                             self.read.append(event.data["id"])
-            except (OSError, HTTPException, AssertionError) as error:
-                if isinstance(error, AssertionError) and str(error) != "the stream ended":
-                    raise
+            except (OSError, HTTPException, EOFError):
                 time.sleep(0.02)
 
     def start_agent(self) -> None:

@@ -1,0 +1,107 @@
+"""More than the hub can take: a reader who does not read, many times the usual load, streams by the hundred."""
+
+import json
+import os
+import socket
+import struct
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from e2e.crowd import ask_all, request
+from e2e.harness import Hub
+from e2e.processes import children
+from e2e.requirements import requirement
+from e2e.room import Room
+from e2e.waiting import until
+
+STREAMS = 500
+CROWD = 2000
+LARGE = "x" * 250_000
+
+
+@requirement("load:slow-reader")
+def test_a_watcher_that_does_not_read_is_closed_and_can_come_back(room: Room) -> None:
+    """Others see everything meanwhile; it resumes from the last thing that it read, and has all of it."""
+    count = 80
+    with room.api.stream(room.at("stream")) as slow, room.api.stream(room.at("stream")) as quick:
+        for number in range(count):
+            room.post(f"{number} {LARGE}")
+            assert quick.next("message").data["content"].startswith(f"{number} ")
+        events = slow.rest()
+    read, last_id = [event.data["content"].split()[0] for event in events], events[-1].id
+    assert 0 < len(read) < count
+    with room.api.stream(room.at("stream"), last_id) as stream:
+        read += [stream.next("message").data["content"].split()[0] for _ in range(count - len(read))]
+    assert read == [str(number) for number in range(count)]
+
+
+@requirement("load:many")
+def test_a_crowd_is_served_or_told_when_to_come_back(own_hub: Hub, own_room: Room) -> None:
+    """All at once: nothing acknowledged is lost, a refusal says when to try again, and trying again does it.
+
+    1. more posts at the same moment than the hub takes on
+    2. every answer is 201, 429 or 503, the latter with Retry-After
+    3. what was refused is sent again under its key until everything is there, once
+    4. the hub is well
+    """
+    target = own_room.at("messages")
+    left = {f"{n}": request(own_hub.url, "POST", target, {"content": f"{n}"}, key=f"k{n}") for n in range(CROWD)}
+    acknowledged: dict[str, str] = {}
+    told: Counter[int] = Counter()
+    while left:
+        assert told.total() < 20 * CROWD, told
+        answers = dict(zip(left, ask_all(own_hub.url, list(left.values())), strict=True))
+        for text, answer in answers.items():
+            told[answer.status] += 1
+            assert answer.status in {201, 429, 503}, answer
+            if answer.status == 201:
+                acknowledged[text] = json.loads(answer.body)["id"]
+                del left[text]
+            else:
+                assert int(answer.headers["retry-after"]) > 0
+                assert answer.headers["content-type"].startswith("application/problem+json")
+    stored = own_room.contents()
+    assert sorted(stored, key=int) == [f"{n}" for n in range(CROWD)]
+    assert len(set(acknowledged.values())) == CROWD
+    assert told[201] == CROWD
+    assert told[429] + told[503] > 0, "the crowd was too small to prove anything"
+    assert own_room.api.get("/health").ok(200).json["status"] == "ok"
+    assert own_hub.stop().status == 0
+    assert not own_hub.errors()
+
+
+def handles(hub: Hub) -> int:
+    """How many files the hub and everything it started hold open."""
+    return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in (hub.pid, *children(hub.pid)))
+
+
+@requirement("load:streams")
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
+def test_500_streams_opened_and_killed_leave_nothing_open(own_hub: Hub, own_room: Room) -> None:
+    """Killed without a farewell, half of them in the middle of a message; the next stream works."""
+    there = urlsplit(own_hub.url)
+    own_room.post("a first one, for whatever is opened once")
+    own_room.api.stream(own_room.at("stream")).close()
+    before = until(lambda: handles(own_hub), "the hub's files")
+    lines = [socket.create_connection((str(there.hostname), there.port or 80)) for _ in range(STREAMS)]
+    head = f"GET {own_room.at('stream')} HTTP/1.1\r\nHost: {there.netloc}\r\n\r\n".encode()
+    for line in lines:
+        line.settimeout(20)
+        line.sendall(head)
+    for line in lines:
+        found = b""
+        while b": connected" not in found:
+            found += line.recv(4096)
+    assert handles(own_hub) >= before + STREAMS
+    own_room.post(LARGE)
+    for number, line in enumerate(lines):
+        if number % 2:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+        line.close()
+    until(lambda: handles(own_hub) <= before, f"no more than {before} files are open", 15)
+    with own_room.api.stream(own_room.at("stream")) as stream:
+        own_room.post("still here")
+        assert stream.next("message").data["content"] == "still here"
