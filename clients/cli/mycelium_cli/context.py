@@ -83,6 +83,11 @@ def _own_hub() -> Value | None:
     return Value(str(url), place)
 
 
+def _meant(near: str, right: str) -> str:
+    """A variable that is set, and looks like the one that counts."""
+    return f" ({near} is set, but {right} is the one that counts)" if os.environ.get(near) else ""
+
+
 class Here:
     """What a command is given: where it is, who acts, the hub to ask, the place to print."""
 
@@ -119,7 +124,8 @@ class Here:
         found = room(flag)
         if found is None:
             hint = "mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)"
-            raise usage("No room context found: No room specified and no active room set", hint)
+            cause = "No room context found: No room specified and no active room set"
+            raise usage(cause + _meant("MYCELIUM_ROOM", "MYCELIUM_ACTIVE_ROOM"), hint)
         return str(found.value)
 
     def handle(self, flag: str | None) -> str:
@@ -127,5 +133,6 @@ class Here:
         found = handle(flag)
         if found is None and token() is None:
             hint = "mycelium iam <handle> (or --handle, or MYCELIUM_AGENT_HANDLE)"
-            raise usage("No handle found: nobody said who is acting", hint)
+            cause = "No handle found: nobody said who is acting"
+            raise usage(cause + _meant("MYCELIUM_HANDLE", "MYCELIUM_AGENT_HANDLE"), hint)
         return str(found.value) if found else ""

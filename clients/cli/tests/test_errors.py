@@ -127,6 +127,21 @@ def test_no_room_and_no_handle_are_told_with_what_to_type(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("near", "right", "words"),
+    [
+        ("MYCELIUM_ROOM", "MYCELIUM_ACTIVE_ROOM", ("room", "messages")),
+        ("MYCELIUM_HANDLE", "MYCELIUM_AGENT_HANDLE", ("await", "--room", "x")),
+    ],
+)
+def test_a_variable_with_nearly_the_right_name_is_told(
+    near: str, right: str, words: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short names are guessed first, and --exec sets them too."""
+    monkeypatch.setenv(near, "x")
+    assert f"({near} is set, but {right} is the one that counts)" in run(*words).err
+
+
+@pytest.mark.parametrize(
     "words", [("room", "send", "--handle", "Not A Handle", "x"), ("iam", "a/b"), ("user", "show", "x.")]
 )
 def test_a_handle_that_can_not_be_one_is_refused_before_any_request(words: tuple[str, ...], run: Run) -> None:

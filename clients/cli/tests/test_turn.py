@@ -19,6 +19,7 @@ from clients.cli.tests.scripted import CUT, MESSAGE, ScriptedHub, answer
 from mycelium_cli.api import Caller, Hub
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.turn.handed import FIELDS, VARIABLES
 from mycelium_cli.turn.handover import environment, hand_over, run_command
 from mycelium_cli.turn.mailbox import Address, Mailbox, passes
 
@@ -33,6 +34,7 @@ def mailbox_at(url: str, said: list[str], waits: list[float]) -> Mailbox:
 def test_the_command_gets_json_on_stdin_and_the_context_in_its_environment(tmp_path: Path) -> None:
     """The documented variables, and a session that can't acknowledge for the loop."""
     variables = environment(TURN, mailbox_at("http://hub:8000", [], []))
+    assert set(variables) == set(VARIABLES)
     assert run_command(f"cat > {tmp_path}/in; env > {tmp_path}/env; exit 7", TURN, variables) == 7
     assert json.loads((tmp_path / "in").read_text()) == TURN
     found = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
@@ -189,6 +191,12 @@ def test_an_answer_to_nothing_says_so(scripted: ScriptedHub, run: Run) -> None:
     assert run("respond", "ok") == (0, "sent 1a2b3c4d\n", said)
     assert run("respond", "ok").err == ""
     assert run("respond", "--task", "work/x", "ok").err == ""
+
+
+def test_the_help_lists_what_exec_hands_over(run: Run) -> None:
+    """Whoever writes an agent finds it there."""
+    out = run("await", "--help").out
+    assert all(f"\n  {name} " in out for name in [*VARIABLES, *FIELDS])
 
 
 def failing(tmp_path: Path, until: int) -> str:

@@ -11,6 +11,7 @@ from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure
 from mycelium_cli.output import Paint, at, clean_line, shell_word
 from mycelium_cli.periods import duration_s
 from mycelium_cli.session import IN_HELP
+from mycelium_cli.turn.handed import EXEC_NOTES
 from mycelium_cli.turn.mailbox import Address, Mailbox
 from mycelium_cli.wording import Document, message_lines
 
@@ -21,7 +22,7 @@ _REPORT_WITHIN_S = 10.0
 @command(
     "await",
     example="mycelium await --handle sec --timeout 120 --json\nmycelium await --handle sec --loop --exec ./turn.sh",
-    notes={"Session": IN_HELP},
+    notes={**EXEC_NOTES, "Session": IN_HELP},
 )
 @room_option
 @handle_option
@@ -44,7 +45,8 @@ def wait(
     """Wait until a message mentions you.
 
     It comes with the messages that led up to it. Exit status 6: nothing came in time. With --exec, exit 0
-    of the command acknowledges the message; after three failures it is parked, and the loop goes on.
+    of the command acknowledges the message; after three failures it is parked, and the loop goes on. A
+    failure while the hub can't be reached is none of the three.
     """
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
