@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.context import Here
 from mycelium_cli.errors import EXIT_STATUSES, Failure, nearest, usage
 
@@ -208,11 +209,11 @@ def command(
 
 def room_option(function: Callable[..., None]) -> Callable[..., None]:
     """`--room`, for commands that act in a room."""
-    return click.option("--room", metavar="ROOM", help="The room; default: the one in use.")(function)
+    text = "The room; default: the one in use."
+    return click.option("--room", metavar="ROOM", help=text, shell_complete=completing.rooms)(function)
 
 
 def handle_option(function: Callable[..., None]) -> Callable[..., None]:
     """`--handle`, for commands that act as somebody."""
-    return click.option("--handle", metavar="HANDLE", help="Who acts; default: MYCELIUM_AGENT_HANDLE, then iam.")(
-        function
-    )
+    text = "Who acts; default: MYCELIUM_AGENT_HANDLE, then iam."
+    return click.option("--handle", metavar="HANDLE", help=text, shell_complete=completing.anybody)(function)

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import REFUSED, UNREACHABLE, Failure
@@ -73,7 +74,7 @@ def down(here: Here, *, volumes: bool, yes: bool) -> None:
 @command("logs", example="mycelium logs rooms --tail 50 --follow")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with new lines as they come.")
-@click.argument("service", required=False)
+@click.argument("service", required=False, shell_complete=completing.services)
 def logs(here: Here, *, tail: int | None, follow: bool, service: str | None) -> None:
     """Read the hub's logs."""
     _become("logs", *([service] if service else []), *_words(here, tail=tail, follow=follow))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import completing, config, context
 from mycelium_cli.command import Entry, Group, command
 from mycelium_cli.config import Setting, Value
 from mycelium_cli.context import Here
@@ -31,7 +31,7 @@ def current(setting: Setting) -> Value:
 
 
 @command("get", example="mycelium config get server.api_url")
-@click.argument("key")
+@click.argument("key", shell_complete=completing.settings)
 def get(here: Here, key: str) -> None:
     """Print one setting's value."""
     setting = config.find(key)
@@ -41,7 +41,7 @@ def get(here: Here, key: str) -> None:
 
 
 @command("set", example="mycelium config set runtime.backend_port 8001")
-@click.argument("key")
+@click.argument("key", shell_complete=completing.settings)
 @click.argument("value")
 def put(here: Here, key: str, value: str) -> None:
     """Write one setting.

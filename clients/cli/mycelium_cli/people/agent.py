@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import Entry, Group, command, room_option
 from mycelium_cli.context import Here, handle_of
@@ -36,9 +37,12 @@ group = Group(
 @click.option("--description", metavar="TEXT", help="What it is for, in a sentence.")
 @click.option("--cwd", metavar="DIR", help="The folder it works in.")
 @click.option("--adapter", metavar="NAME", help="What runs it: claude-code, codex, cursor, …")
-@click.option("--owner", metavar="HANDLE", help="The user it belongs to.")
+@click.option("--owner", metavar="HANDLE", help="The user it belongs to.", shell_complete=completing.people)
 @click.option("--team", metavar="NAME", help="The team it works for.")
-@click.option("--allow-from", metavar="HANDLE", multiple=True, help="Who else may act as it; may be repeated.")
+@click.option(
+    "--allow-from", metavar="HANDLE", multiple=True, help="Who else may act as it; may be repeated.",
+    shell_complete=completing.anybody,
+)  # fmt: skip
 @click.option("--notes", metavar="TEXT", help="What it should know or how it should work.")
 @click.argument("handle")
 def create(
@@ -79,7 +83,7 @@ def create(
 
 @command("ls", example="mycelium agent ls --owner avery --json")
 @room_option
-@click.option("--owner", metavar="HANDLE", help="Only agents of this user.")
+@click.option("--owner", metavar="HANDLE", help="Only agents of this user.", shell_complete=completing.people)
 @click.option("--team", metavar="NAME", help="Only agents of this team.")
 def ls(here: Here, *, room: str | None, owner: str | None, team: str | None) -> None:
     """List a room's agents."""
@@ -102,7 +106,7 @@ def draw_agents(answer: Document, now_s: float, paint: Paint) -> list[str]:
 
 @command("show", example="mycelium agent show release-agent")
 @room_option
-@click.argument("handle")
+@click.argument("handle", shell_complete=completing.members)
 def show(here: Here, *, room: str | None, handle: str) -> None:
     """Show an agent."""
     path = api_path("rooms", here.room(room), "members", handle_of(handle))
@@ -130,7 +134,7 @@ def draw_agent(agent: Document, now_s: float, paint: Paint) -> Iterator[str]:
 
 @command("rm", example="mycelium agent rm release-agent", writes=True)
 @room_option
-@click.argument("handle")
+@click.argument("handle", shell_complete=completing.members)
 def remove(here: Here, *, room: str | None, handle: str) -> None:
     """Take an agent out of a room.
 
@@ -143,7 +147,7 @@ def remove(here: Here, *, room: str | None, handle: str) -> None:
 
 @command("pause", example="mycelium agent pause release-agent", writes=True)
 @room_option
-@click.argument("handle")
+@click.argument("handle", shell_complete=completing.members)
 def pause(here: Here, *, room: str | None, handle: str) -> None:
     """Let an agent's messages wait until it is resumed.
 
@@ -154,7 +158,7 @@ def pause(here: Here, *, room: str | None, handle: str) -> None:
 
 @command("resume", example="mycelium agent resume release-agent", writes=True)
 @room_option
-@click.argument("handle")
+@click.argument("handle", shell_complete=completing.members)
 def resume(here: Here, *, room: str | None, handle: str) -> None:
     """Let a paused agent have its messages again.
 

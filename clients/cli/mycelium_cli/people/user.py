@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import Entry, Group, command
 from mycelium_cli.context import Here, handle_of
@@ -49,7 +50,7 @@ def draw_users(answer: Document, paint: Paint) -> list[str]:
 
 
 @command("show", example="mycelium user show avery")
-@click.argument("handle")
+@click.argument("handle", shell_complete=completing.people)
 def show(here: Here, *, handle: str) -> None:
     """Show a person and the agents they own."""
     here.out.answer(here.hub().get(api_path("users", handle_of(handle))), draw_user)

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -26,9 +27,9 @@ _IMPORT_WITHIN_S = 600.0
 
 
 @command("export", example="mycelium room export design-review -o backup.mycelium-room.gz")
-@click.option("--room", metavar="ROOM", help="The room; the argument wins.")
+@click.option("--room", metavar="ROOM", help="The room; the argument wins.", shell_complete=completing.rooms)
 @click.option("--output", "-o", "target", metavar="FILE", help=f"Where to; - is stdout. Default: ROOM{SUFFIX}.")
-@click.argument("name", required=False, metavar="[ROOM]")
+@click.argument("name", required=False, metavar="[ROOM]", shell_complete=completing.rooms)
 def export(here: Here, *, room: str | None, target: str | None, name: str | None) -> None:
     """Write a room to one file, unread messages and all.
 

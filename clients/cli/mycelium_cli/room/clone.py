@@ -10,7 +10,7 @@ from typing import IO
 
 import click
 
-from mycelium_cli import config
+from mycelium_cli import completing, config
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -23,7 +23,7 @@ _PAGE = 500
 
 @command("clone", example="mycelium room clone design-review --from http://hub-ip:8000\nmycelium room clone ops ~/ops")
 @click.option("--from", "source", metavar="URL", help="The hub that has the room; default: the one in use.")
-@click.argument("name", metavar="ROOM")
+@click.argument("name", metavar="ROOM", shell_complete=completing.rooms)
 @click.argument("target", required=False, metavar="[DIR]")
 def clone(here: Here, *, source: str | None, name: str, target: str | None) -> None:
     """Copy a room to local files.

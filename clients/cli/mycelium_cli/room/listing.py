@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -89,7 +90,7 @@ def _row(room: Document, active: str, now_s: float) -> list[str]:
 
 
 @command("show", example="mycelium room show design-review")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.rooms)
 def show(here: Here, name: str | None) -> None:
     """Show a room and who is in it."""
     room = here.hub().get(api_path("rooms", here.room(name)))

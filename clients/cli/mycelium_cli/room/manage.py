@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import config
+from mycelium_cli import completing, config
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -42,8 +42,8 @@ def draw_created(room: Document, _paint: Paint) -> Iterator[str]:
     "mycelium room set design-review --private --folder clients",
     writes=True,
 )
-@click.argument("name", required=False, metavar="[ROOM]")
-@click.option("--room", metavar="ROOM", help="The room; the argument wins.")
+@click.argument("name", required=False, metavar="[ROOM]", shell_complete=completing.rooms)
+@click.option("--room", metavar="ROOM", help="The room; the argument wins.", shell_complete=completing.rooms)
 @click.option("--title", metavar="TEXT", help="What the room is called on screen.")
 @click.option("--private/--shared", default=None, help="For its members alone, or for everybody on the hub.")
 @click.option("--folder", metavar="NAME", help='The folder of your own rooms list that shows it; "" takes it out.')
@@ -76,7 +76,7 @@ def draw_changed(room: Document, _paint: Paint) -> Iterator[str]:
 
 
 @command("use", example='mycelium room use "CE-Area Team"')
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.rooms)
 def use(here: Here, name: str | None) -> None:
     """Make a room the one that commands act in.
 
@@ -107,7 +107,7 @@ def draw_use(answer: Document, _paint: Paint) -> Iterator[str]:
 
 
 @command("delete", example="mycelium room delete scratch --yes", writes=True)
-@click.argument("name")
+@click.argument("name", shell_complete=completing.rooms)
 @click.option("--yes", "-y", is_flag=True, help="Don't ask.")
 def delete(here: Here, name: str, *, yes: bool) -> None:
     """Delete a room and everything in it.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -21,18 +22,18 @@ _MOST = 500
     example="mycelium room messages design-review --limit 50\nmycelium room messages --since 1d --before 2h\n"
     "mycelium room messages --kind action --status open\nmycelium room messages --history a1b2c3d4",
 )
-@click.option("--room", metavar="ROOM", help="The room; the argument wins.")
+@click.option("--room", metavar="ROOM", help="The room; the argument wins.", shell_complete=completing.rooms)
 @click.option("--limit", type=click.IntRange(1, _MOST), default=50, show_default=True, help="How many.")
 @click.option("--before", metavar="TIME", help="Only older ones: a timestamp as printed, or an age like 2h.")
 @click.option("--since", metavar="TIME", help="Only newer ones: a timestamp, an age like 1d, today or yesterday.")
-@click.option("--sender", metavar="HANDLE", help="Only what this one posted.")
+@click.option("--sender", metavar="HANDLE", help="Only what this one posted.", shell_complete=completing.anybody)
 @click.option("--kind", metavar="KIND", help="Only events of this kind: action, concern, source_event, your own.")
 @click.option("--status", metavar="STATUS", help="Only events that are open, in_progress, resolved or expired.")
 @click.option("--thread", metavar="ID", help="One thread instead of the channel.")
 @click.option("--search", "--q", "search", metavar="WORDS", help="Only messages with these words.")
 @click.option("--all", "everything", is_flag=True, help="The channel and all threads together.")
 @click.option("--history", metavar="ID", help="One message with every text it has had.")
-@click.argument("name", required=False, metavar="[ROOM]")
+@click.argument("name", required=False, metavar="[ROOM]", shell_complete=completing.rooms)
 def messages(here: Here, *, room: str | None, history: str | None, name: str | None, **filters: object) -> None:
     """Read a room's messages, newest first.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -16,8 +17,8 @@ _REMEMBERED = 256
 
 
 @command("watch", example="mycelium room watch design-review\nmycelium room watch design-review ops --json")
-@click.option("--room", metavar="ROOM", help="The room; arguments win.")
-@click.argument("names", nargs=-1, metavar="[ROOM]...")
+@click.option("--room", metavar="ROOM", help="The room; arguments win.", shell_complete=completing.rooms)
+@click.argument("names", nargs=-1, metavar="[ROOM]...", shell_complete=completing.rooms)
 def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
     """Follow what is happening, live.
 
