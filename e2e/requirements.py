@@ -30,9 +30,11 @@ ROWS = {
     "R3": "messages",
     "R4": "mentions",
     "R5": "events",
+    "R6": "threads, pings, notices",
     "R7": "live stream",
     "R8": "await and respond",
     "R9": "honest delivery",
+    "R11": "presence",
     "R12": "members, users, names",
     "R14": "ephemeral agents",
     "I6": "doctor",
@@ -111,6 +113,11 @@ LISTED = (
     _R("events:expiry", "R5", "An event with a time to live expires by itself, is told live, and stays in history.", "H Events"),
     _R("events:expiry:restart", "R5", "Also when the hub was killed in between.", "D §4.1"),
     _R("events:command-line", "R5", "`room event` and `room resolve`.", "H Events"),
+    # R6 · threads
+    _R("threads:ping", "R6", "A post in a thread is a ping with thread, sender and message.", "H Tasks, threads and pings"),
+    _R("threads:ping:live-only", "R6", "Pings are not in the history, nor told again to who resumes.", "H Tasks, threads and pings"),
+    _R("threads:ping:wakes-nobody", "R6", "A ping uses up nobody's turn.", "H Tasks, threads and pings"),
+    _R("threads:notice", "R6", "The kinds of notices are fixed in a contract.", "H Tasks, threads and pings"),
     # R7 · live
     _R("live:stream:at-once", "R7", "Who watches gets messages, amendments, members and changes as they happen, encoded as in history.", "D §3 Live streams"),
     _R("live:stream:resumed", "R7", "A watcher that comes back with its last id misses nothing and gets nothing twice.", "D §3 Live streams"),
@@ -148,6 +155,12 @@ LISTED = (
     _R("delivery:states", "R9", "The answer to a post, the command's output and the receipts say the same of each recipient.", "D §9 Mention states"),
     _R("delivery:left-and-live", "R9", "One removed member and two live ones in one message: each gets what is its own.", "I Cases"),
     _R("delivery:paused", "R9", "A paused member's messages wait until it is resumed; a broadcast says so of it alone.", "I Cases"),
+    # R11 · presence
+    _R("presence:said", "R11", "Who says what it is doing is shown so, in the room, in lists and live.", "I Presence"),
+    _R("presence:implied", "R11", "Who waits is idle, who was given a message works, until it answers.", "I Presence"),
+    _R("presence:ends", "R11", "A killed agent, and one that is not heard of any more, is offline.", "I Presence"),
+    _R("presence:refused", "R11", "Only members are present, with one of the states, for a bounded time.", "I Presence"),
+    _R("presence:not-a-fact", "R11", "Presence is no message: not in the history, not for who resumes.", "I Presence"),
     # R12 · people
     _R("members:agent:record", "R12", "An agent's record holds what it was given; registering it again changes that and keeps the rest.", "H Users & teams"),
     _R("members:agent:filters", "R12", "Agents are listed by owner and by team.", "H Users & teams"),

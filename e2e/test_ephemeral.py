@@ -67,6 +67,7 @@ def test_a_job_works_on_a_read_only_home_and_file_system(job: Machine, room: Roo
     room.post("@ci-runner can you hold the deploy?")
     assert "hold the deploy" in run("await", "--timeout", "5").ok().out
     run("respond", "I can hold the deploy until the bench lands.").ok()
+    run("presence", "idle").ok()
     assert "until the bench lands" in run("room", "messages", "--limit", "10").ok().out
     looked = run("doctor", "--mode", "spoke")
     assert "Traceback" not in looked.err

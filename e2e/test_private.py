@@ -176,6 +176,9 @@ def test_lists_and_counts_tell_a_stranger_nothing(hub: Hub, private: Room, machi
     shared = Room(hub.api, machine, unique("shared")).create()
     problem = shared.try_post(f"@{helper}x hello", sender=STRANGER).refused(422, "mention.unknown")
     assert problem.get("near", []) == []
+    for handle in (STRANGER, ""):
+        problem = hub.api.get(path("rooms", f"{private.name}x"), handle=handle).refused(404, "room.not_found")
+        assert private.name not in str(problem).replace(f"{private.name}x", "")
     for target in ("/health", "/metrics", "/openapi.json"):
         assert private.name.encode() not in hub.api.get(target).body
 
