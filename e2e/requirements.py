@@ -63,7 +63,7 @@ LISTED = (
     _R("rooms:create:bytes", "R1", "A name that is too long in bytes is refused, and that is said.", "I Cases"),
     _R("rooms:folders", "R1", "Each person sorts their rooms into folders; nobody else sees them.", "H Private rooms"),
     _R("rooms:disk", "R1", "A room has its documented folders on the hub, made and removed with it.", "H What a room is on disk"),
-    _R("rooms:clone", "R1", "A room can be copied to local files, exported and imported.", "H Rooms", _LATER),
+    _R("rooms:clone", "R1", "A room can be copied to local files, whole or not at all.", "H Rooms"),
     # R2 · private rooms
     _R("private:same-as-absent", "R2", "Whatever a stranger asks of a private room, the answer is that of a room that is not there.", "I Private rooms"),
     _R("private:members", "R2", "Members and the creator use a private room like any other.", "H Private rooms"),
