@@ -20,6 +20,11 @@ _WIDTH = 100
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH}
 
 
+# Verbs that other programs have for the same: in each group they stand for the first of these that it has.
+_ALSO = {
+    **dict.fromkeys(("ls", "list"), ("ls", "show")),
+    **dict.fromkeys(("delete", "rm", "remove"), ("delete", "rm", "unset", "remove")),
+}
 # What `--help` says at its end: under a heading a text, or names and what they mean.
 Notes = dict[str, str | dict[str, str]]
 
@@ -109,7 +114,14 @@ class Group(click.Group):
         super().__init__(name=name, help=summary, context_settings=_CONTEXT, **kwargs)
         self.entries = entries
         self.example = example
+        self.words = {"help": "--help"}
         self.params += _shared_options()
+
+    def known_as(self, typed: str) -> str:
+        """The command that a word stands for: itself, or the one that other programs call so."""
+        if typed in self.entries:
+            return typed
+        return next((name for name in _ALSO.get(typed, ()) if name in self.entries), typed)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
         """Names in the order of the table."""
@@ -117,12 +129,13 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import one command."""
-        if cmd_name not in self.entries:
-            return None
-        return loaded(self.entries[cmd_name].place, click.Command)
+        entry = self.entries.get(self.known_as(cmd_name))
+        return loaded(entry.place, click.Command) if entry else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Click's parsing, with the nearest right option in place of its message."""
+        """Click's parsing, with the nearest right option in place of its message; `help x` is `x --help`."""
+        if args and args[0] in self.words:
+            args = [*args[1:], self.words[args[0]]]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -138,7 +151,7 @@ class Group(click.Group):
             meant = self._nearest_path(name)
             cause = f'"{ctx.command_path} {name}" is no command' + (f"; did you mean {meant}?" if meant else "")
             raise usage(cause, f"{ctx.command_path} --help")
-        return (name if command else None), command, args[1:]
+        return (self.known_as(name) if command else None), command, args[1:]
 
     def _nearest_path(self, name: str) -> str:
         prefix = "mycelium" if self.name == "mycelium" else f"mycelium {self.name}"
@@ -148,7 +161,7 @@ class Group(click.Group):
             if entry.place.endswith(":group")
             for leaf in loaded(entry.place, Group).entries
         ]
-        exact = [path for path in below if path.endswith(f" {name}")]
+        exact = [path for word in (name, *_ALSO.get(name, ())) for path in below if path.endswith(f" {word}")]
         if exact and name not in self.entries:
             return exact[0]
         meant = nearest(name, list(self.entries))

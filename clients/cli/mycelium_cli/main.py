@@ -61,6 +61,7 @@ def root() -> "Group":
         callback=print_version,
     )  # fmt: skip
     group.params.insert(0, version)
+    group.words["version"] = "--version"
     return group
 
 

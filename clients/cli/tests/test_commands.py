@@ -129,6 +129,42 @@ def test_a_command_of_a_group_typed_without_it_is_found(run: Run) -> None:
     assert "did you mean mycelium room send?" in run("send", "hello").err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("room list", "room ls"),
+        ("room rm", "room delete"),
+        ("agent list", "agent ls"),
+        ("agent delete", "agent rm"),
+        ("agent remove", "agent rm"),
+        ("user list", "user ls"),
+        ("config list", "config show"),
+        ("help", ""),
+        ("room help", "room"),
+        ("help room", "room"),
+        ("help room send", "room send"),
+        ("room help rm", "room delete"),
+    ],
+)
+def test_verbs_of_other_programs_are_known(typed: str, meant: str, run: Run) -> None:
+    """`list`, `rm`, `help`: nobody has to look up which of them it is here."""
+    words = typed.split() if "help" in typed else [*typed.split(), "--help"]
+    ran = run(*words)
+    assert ran.status == 0
+    assert ran.out.startswith(f"Usage: mycelium {f'{meant} ' if meant else ''}[OPTIONS]")
+
+
+def test_version_is_a_word_too(run: Run) -> None:
+    """As `-V` and `--version`."""
+    assert run("version") == run("--version") == run("-V")
+    assert run("version").out.startswith("mycelium 0")
+
+
+def test_a_verb_of_other_programs_without_its_group_is_found(run: Run) -> None:
+    """`mycelium list` may mean several; the first is told."""
+    assert "did you mean mycelium room ls?" in run("list").err
+
+
 def test_a_word_of_a_list_is_answered_with_the_nearest(run: Run) -> None:
     """Values are looked at like names."""
     assert "did you mean event?" in run("room", "send", "--type", "evnt", "x").err
