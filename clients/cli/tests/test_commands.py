@@ -33,7 +33,7 @@ GROUPS = {path: command for path, command in ALL.items() if isinstance(command, 
 def test_the_documented_commands_are_there() -> None:
     """The commands of the reference, by their names."""
     rooms = ["create", "ls", "show", "set", "use", "delete", "send", "messages", "watch", "event", "resolve", "amend"]
-    rooms += ["clone", "export", "import"]
+    rooms += ["clone", "export", "import", "add", "remove"]
     assert sorted(" ".join(path) for path in LEAVES) == sorted(
         [f"room {name}" for name in rooms]
         + [
@@ -53,7 +53,7 @@ def test_the_documented_commands_are_there() -> None:
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
         + [f"user {name}" for name in ("create", "ls", "show")]
-        + [f"config {name}" for name in ("get", "set", "show", "path")]
+        + [f"config {name}" for name in ("get", "set", "unset", "show", "path")]
     )
 
 
@@ -139,6 +139,7 @@ def test_a_command_of_a_group_typed_without_it_is_found(run: Run) -> None:
         ("agent remove", "agent rm"),
         ("user list", "user ls"),
         ("config list", "config show"),
+        ("config rm", "config unset"),
         ("help", ""),
         ("room help", "room"),
         ("help room", "room"),

@@ -114,6 +114,21 @@ def test_a_wrong_key_or_value_is_refused_and_nothing_written(
     assert not home.exists()
 
 
+def test_unset_takes_a_setting_out_and_tells_what_holds_now(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments and other settings stay; what isn't set changes nothing."""
+    assert run("config", "unset", "rooms.active").out == "rooms.active = - (default)\n"
+    assert not home.exists()
+    place = write(home, '[rooms]\nactive = "demo" # mine\n[log]\nlevel = "debug" # loud\n')
+    monkeypatch.setenv("MYCELIUM_ROOM_ID", "build")
+    assert run("config", "unset", "rooms.active").out == "rooms.active = build (MYCELIUM_ROOM_ID)\n"
+    assert place.read_text(encoding="utf-8") == '[rooms]\n[log]\nlevel = "debug" # loud\n'
+    ran = run("config", "unset", "log.level")
+    assert ran == (0, "log.level = info (default)\n", "the hub reads it when it starts: mycelium down && mycelium up\n")
+    assert run("config", "unset", "log.levl").status == 2
+
+
 def test_a_broken_file_is_one_line_that_says_where(home: Path, run: Run) -> None:
     """The line and column are TOML's."""
     write(home, "[server\n")

@@ -152,6 +152,7 @@ def test_a_new_room_tells_the_next_step_with_quotes_where_they_are_needed() -> N
     """It can be pasted."""
     assert list(draw_created({"name": "CE-Area Team", "private": True}, PLAIN)) == [
         "created private room CE-Area Team",
+        "let somebody in: mycelium room add <handle> --room 'CE-Area Team'",
         "make it the one in use: mycelium room use 'CE-Area Team'",
     ]
 

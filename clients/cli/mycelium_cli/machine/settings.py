@@ -1,4 +1,4 @@
-"""`config get|set|show|path`: the settings of this machine."""
+"""`config get|set|unset|show|path`: the settings of this machine."""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,15 @@ group = Group(
     {
         "get": Entry("machine.settings:get", "Print one setting's value."),
         "set": Entry("machine.settings:put", "Write one setting."),
+        "unset": Entry("machine.settings:unset", "Take one setting out of config.toml."),
         "show": Entry("machine.settings:show", "Every setting, its value and where it came from."),
         "path": Entry("machine.settings:path", "Where config.toml is."),
     },
     example="mycelium config set server.api_url http://192.168.1.20:8000\nmycelium config show",
 )
+
+
+RESTART = "the hub reads it when it starts: mycelium down && mycelium up"
 
 
 def current(setting: Setting) -> Value:
@@ -60,7 +64,25 @@ def put(here: Here, key: str, value: str) -> None:
     if winner.source != config.path() and typed != "":
         here.out.note(f"warning: {winner.source} is set in this shell, and wins over it")
     elif setting.scope == "hub":
-        here.out.note("the hub reads it when it starts: mycelium down && mycelium up")
+        here.out.note(RESTART)
+
+
+@command("unset", example="mycelium config unset server.api_url")
+@click.argument("key", shell_complete=completing.settings)
+def unset(here: Here, key: str) -> None:
+    """Take one setting out of config.toml.
+
+    It then has its default, unless the environment says it.
+    """
+    setting = config.find(key)
+    if config.from_file(key) is not None:
+        config.write(key, None)
+    value = current(setting)
+    document = {"key": key, "value": _for_json(setting, value), "source": value.source}
+    words = f"{key} = {clean_line(config.shown(setting, value.value)) or '-'} ({clean_line(value.source)})"
+    here.out.answer(document, lambda _data, _paint: [words])
+    if setting.scope == "hub":
+        here.out.note(RESTART)
 
 
 @command("show", example="mycelium config show --json")

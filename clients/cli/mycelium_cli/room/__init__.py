@@ -12,6 +12,8 @@ group = Group(
         "set": Entry("room.manage:change", "Change a room's title, whom it is for, or your folder for it."),
         "use": Entry("room.manage:use", "Make a room the one that commands act in."),
         "delete": Entry("room.manage:delete", "Delete a room and everything in it."),
+        "add": Entry("room.people:add", "Let a user or an agent into a room."),
+        "remove": Entry("room.people:remove", "Take a user or an agent out of a room."),
         "send": Entry("room.send:send", "Post a message."),
         "messages": Entry("room.messages:messages", "Read a room's messages, newest first."),
         "watch": Entry("room.watch:watch", "Follow what is happening, live."),

@@ -33,6 +33,8 @@ def draw_created(room: Document, _paint: Paint) -> Iterator[str]:
     """The new room and the next step."""
     kind = "private room" if room.get("private") else "room"
     yield f"created {kind} {clean_line(room['name'])}"
+    if room.get("private"):
+        yield f"let somebody in: mycelium room add <handle> --room {shell_word(room['name'])}"
     yield f"make it the one in use: mycelium room use {shell_word(room['name'])}"
 
 
