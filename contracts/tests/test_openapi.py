@@ -17,8 +17,8 @@ from mycelium_gateway.service import VERSION
 CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
 EXAMPLES = sorted((CONTRACTS / "examples").glob("*.json"))
-# They answer text, or for as long as the caller stays.
-WITHOUT_EXAMPLE = {"healthz", "metrics", "watch_room", "watch_rooms"}
+# They answer or take text or a bundle, or answer for as long as the caller stays.
+WITHOUT_EXAMPLE = {"healthz", "metrics", "watch_room", "watch_rooms", "export_room", "import_room"}
 
 
 def operations() -> dict[str, tuple[str, str, dict[str, Any]]]:

@@ -17,7 +17,7 @@ from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
-from mycelium_gateway.routes import delivery, docs, hub, members, messages, presence, rooms, stream, users
+from mycelium_gateway.routes import delivery, docs, hub, members, messages, presence, rooms, stream, transfer, users
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 # The busiest first: an address is looked for in this order.
@@ -27,6 +27,7 @@ ROUTERS = (
     presence.router,
     stream.router,
     members.router,
+    transfer.router,
     rooms.router,
     users.router,
     hub.router,

@@ -25,5 +25,7 @@ class GatewaySettings:
     stream_ping_s: float = 15.0
     # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.
     stream_buffer_bytes: int = 4 * 1024 * 1024
+    # Bytes that a bundle of a whole room may have, unpacked.
+    bundle_bytes: int = 1024 * 1024 * 1024
     # Seconds that requests under way get to end when the hub stops. Waits and streams end at once.
     stop_s: float = 3.0
