@@ -6,6 +6,7 @@ the same handle, so that no request is half one member's and half another's.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -45,8 +46,11 @@ class Call:
     async def ask(
         self, request: Message, response: type[R], *, step: str = "", timeout_s: float = TIMEOUT_S
     ) -> Reply[R]:
-        """Ask the service that `request` belongs to. A call that writes more than once names each further `step`."""
-        key = f"{self.key}.{step}" if step else self.key
+        """Ask the service that `request` belongs to. A call that writes more than once names each further `step`.
+
+        A step's key is a digest, so that no key that a client may choose is one.
+        """
+        key = hashlib.sha256(f"{self.key}\n{step}".encode()).hexdigest() if step else self.key
         return await self.gateway.bus.ask(request, response, actor=self.actor, key=key, timeout_s=timeout_s)
 
     def by(self, handle: str | None) -> Call:

@@ -41,6 +41,8 @@ def read_token(token: str, seat: str) -> tuple[str, str]:
         raise Refusal("request.invalid", "body.ack: not a token that await has answered with")
     if seat and named != seat:
         raise Refusal("request.invalid", f"body.ack: the token is not of seat {seat!r}")
+    if named and not names.SEAT.fullmatch(named):
+        raise Refusal("request.invalid", "body.ack: not a token that await has answered with")
     return message_id, named
 
 
@@ -71,7 +73,9 @@ async def _take(call: Call, wanted: Wanted, *, new_call: bool, timeout_s: float)
         acknowledge=wanted.acknowledge if new_call else "",
         new_call=new_call,
     )
-    reply = await call.ask(request, service_pb2.TakeDeliveryResponse, timeout_s=timeout_s)
+    # A delivery is given to a session: another one under the same key does not repeat this call.
+    step = f"take {call.actor.session}"
+    reply = await call.ask(request, service_pb2.TakeDeliveryResponse, step=step, timeout_s=timeout_s)
     taken = reply.message
     if not taken.message_id:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelium_gateway import problems
@@ -46,6 +47,8 @@ class GuardMiddleware:
         try:
             with telemetry.span(f"HTTP {scope['method']}", _carrier(scope)):
                 await self._app(scope, receive, noting)
+        except ClientDisconnect:
+            pass  # it left in the middle of its body: there is nobody to answer, and nothing was done
         except Exception as error:
             document = problems.of_fault(error, f"{scope['method']} {scope['path']}")
             if not status:

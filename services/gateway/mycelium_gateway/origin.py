@@ -18,6 +18,7 @@ from mycelium_gateway import problems
 
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)\.?(?::([0-9]{1,5}))?")
 UNSPECIFIED = frozenset({"", "0.0.0.0", "::"})  # every address, and the name of none  # noqa: S104
+LONGEST = 300  # a name of DNS has at most 253 characters; scheme and port come to it
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # A probe calls a pod by its address; what it gets to see is one word.
 OPEN_PATHS = frozenset({"/healthz"})
@@ -67,14 +68,20 @@ class Names:
         if bind_host.strip("[]") not in UNSPECIFIED:
             self._exact.add(bind_host.lower().strip("[]"))
         self._below = tuple(name[1:].lower() for name in allowed if name.startswith("*."))
-        self.judge = lru_cache(maxsize=1024)(self._judge)
+        self._judged = lru_cache(maxsize=1024)(self._judge)
 
     def includes(self, host: str) -> bool:
         """Whether `host` is one of them."""
         return host in self._exact or is_loopback(host) or bool(self._below and host.endswith(self._below))
 
+    def judge(self, host: str | None, origin: str | None) -> tuple[str, str] | None:
+        """Slug and detail of the refusal, or None. What is longer than any name is refused and not remembered."""
+        for header, value in (("host", host), ("origin", origin)):
+            if value is not None and len(value) > LONGEST:
+                return f"{header}.refused", f"the request's {header} has {len(value)} characters"
+        return self._judged(host, origin)
+
     def _judge(self, host: str | None, origin: str | None) -> tuple[str, str] | None:
-        """Slug and detail of the refusal, or None."""
         here = place(host) if host is not None else None
         if here is None:
             return "host.refused", "the request names no host" if not host else f"{host!r} is not a host"

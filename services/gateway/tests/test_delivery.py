@@ -19,7 +19,15 @@ def test_a_token_is_read_as_it_was_written(seat: str) -> None:
 
 @pytest.mark.parametrize(
     ("token", "seat"),
-    [("", ""), ("9c04b7aa", ""), (f"{MESSAGE}#", ""), (MESSAGE, "review"), (f"{MESSAGE}#a", "b"), ("x" * 500, "")],
+    [
+        ("", ""),
+        ("9c04b7aa", ""),
+        (f"{MESSAGE}#", ""),
+        (MESSAGE, "review"),
+        (f"{MESSAGE}#a", "b"),
+        ("x" * 500, ""),
+        (f"{MESSAGE}#" + "x" * 4100, ""),
+    ],
 )
 def test_anything_else_is_refused(token: str, seat: str) -> None:
     """A token of another queue would acknowledge what nobody has seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import httpx2
@@ -51,3 +52,19 @@ async def test_a_callers_trace_reaches_the_fact(hub: Door, nats_server: testing.
 
     assert stored is not None
     assert stored[0]["traceparent"].split("-")[1] == TRACE
+
+
+async def test_a_client_that_leaves_in_mid_body_is_no_fault(hub: Door, caplog: pytest.LogCaptureFixture) -> None:
+    """A cut upload is not answered, and not logged as a bug."""
+    head = (
+        "POST /api/rooms HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+    )
+    with caplog.at_level(logging.ERROR):
+        reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
+        writer.write(head.encode() + b'{"name')
+        writer.write_eof()
+        answered = await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+
+    assert answered == b""
+    assert caplog.records == []

@@ -113,3 +113,13 @@ def test_a_page_from_elsewhere_may_not(origin: str) -> None:
 def test_an_unspecified_address_is_no_name() -> None:
     """A hub bound to every address is not called `0.0.0.0`."""
     assert Names("0.0.0.0", ()).judge("0.0.0.0:8000", None) is not None
+
+
+def test_a_long_header_is_refused_and_not_remembered() -> None:
+    """No caller can fill the gateway's memory with names that it makes up."""
+    names = Names("127.0.0.1", ())
+    long = "http://" + "x" * 1_000_000
+
+    assert names.judge("localhost", long) == ("origin.refused", "the request's origin has 1000007 characters")
+    assert names.judge("x" * 1000, None) == ("host.refused", "the request's host has 1000 characters")
+    assert names._judged.cache_info().currsize == 0

@@ -222,3 +222,28 @@ async def test_a_reply_goes_to_the_thread_of_the_last_delivery(hub: Door) -> Non
     reply = (await hub.http.post(f"{DEMO}/respond", json={"content": "on it"}, headers=BOB)).json()
 
     assert (reply["thread"], reply["reply_to"], reply["sender_handle"]) == (root["id"], message["id"], "bob")
+
+
+async def test_a_key_of_another_session_repeats_nothing(hub: Door) -> None:
+    """Programs that number their keys get, in a new session, what comes next, not what the last session had."""
+    await post(hub.http, "@bob one")
+    first = await wait(hub.http, headers={**BOB, "Idempotency-Key": "1"})
+    await wait(hub.http, headers={**BOB, "Idempotency-Key": "2"})
+    await post(hub.http, "@bob two")
+    other = await wait(hub.http, headers={**BOB_AGAIN, "Idempotency-Key": "1"})
+
+    assert first is not None
+    assert first["message"]["content"] == "@bob one"
+    assert other is not None
+    assert other["message"]["content"] == "@bob two"
+
+
+async def test_no_key_of_a_client_is_one_of_the_hubs_own_steps(hub: Door) -> None:
+    """What a delivery's receipt is stored under can't have been used by a post before."""
+    headers = {**BOB, "Idempotency-Key": "k.received"}
+    await hub.http.post("/api/rooms/demo/messages", json={"content": "hello"}, headers=headers)
+    await post(hub.http, "@bob one")
+    await wait(hub.http, headers={**BOB, "Idempotency-Key": "k"})
+    again = await wait(hub.http, headers={**BOB, "Idempotency-Key": "k2"})
+
+    assert again is None
