@@ -64,6 +64,12 @@ LISTED = (
     _R("rooms:folders", "R1", "Each person sorts their rooms into folders; nobody else sees them.", "H Private rooms"),
     _R("rooms:disk", "R1", "A room has its documented folders on the hub, made and removed with it.", "H What a room is on disk"),
     _R("rooms:clone", "R1", "A room can be copied to local files, whole or not at all.", "H Rooms"),
+    _R("rooms:export", "R1", "A room goes through one bundle to another hub: texts, times, authors, members, events.", "FEATURES R1"),
+    _R("rooms:import:unread", "R1", "What nobody had read before an export is unread after the import.", "I What must be true"),
+    _R("rooms:import:marked", "R1", "What was imported is marked so in the log.", "I What must be true"),
+    _R("rooms:import:whole", "R1", "A bundle that was cut or altered makes no room and leaves nothing.", "I What must be true"),
+    _R("rooms:import:hidden", "R1", "Nobody sees an imported room before it is complete.", "I What must be true"),
+    _R("rooms:import:who", "R1", "Only the operator, and who made or was in the room, imports it.", "I What must be true"),
     # R2 · private rooms
     _R("private:same-as-absent", "R2", "Whatever a stranger asks of a private room, the answer is that of a room that is not there.", "I Private rooms"),
     _R("private:members", "R2", "Members and the creator use a private room like any other.", "H Private rooms"),

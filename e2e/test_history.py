@@ -1,9 +1,10 @@
 """Looking back: filters, words, days of a zone, pages that end, texts as they were."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from e2e import bundle
 from e2e.harness import Machine
 from e2e.requirements import requirement
 from e2e.room import Room
@@ -179,3 +180,57 @@ def test_what_is_no_time_is_refused(machine: Machine, room: Room) -> None:
             assert (end in problem["detail"], "90s, 30m, 2h or 1d" in problem["detail"]) == (True, True), wrong
     typed = machine.run("room", "messages", room.name, "--since", "1w")
     assert (typed.status, len(typed.err.splitlines()), "1w" in typed.err) == (2, 1, True)
+
+
+def hours(first: str, count: int) -> list[tuple[datetime, str]]:
+    """A message at every full hour of UTC."""
+    begin = datetime.fromisoformat(first).replace(tzinfo=UTC)
+    return [(begin + timedelta(hours=number), f"hour {number}") for number in range(count)]
+
+
+@requirement("messages:history:zones")
+@pytest.mark.parametrize(
+    ("day", "after", "length"),
+    [("2026-03-29", "2026-03-30", 23), ("2025-10-26", "2025-10-27", 25), ("2026-06-01", "2026-06-02", 24)],
+)
+def test_a_day_on_which_clocks_change_has_the_hours_that_it_has(room: Room, day: str, after: str, length: int) -> None:
+    """23 in spring and 25 in autumn, by `--since` and `--before` with the reader's zone."""
+    old = Room(room.api, room.machine, f"{room.name} of {day}")
+    begin = datetime.fromisoformat(day) - timedelta(days=1)
+    bundle.made(room.api, old.name, hours(begin.isoformat(), 72))
+    words = ("room", "messages", old.name, "--json", "--since", f"{day}T00:00:00", "--before", f"{after}T00:00:00")
+    page = old.machine.run(*words, env={"TZ": "Europe/Berlin"}).json
+    assert len(page["items"]) == length
+    assert len(old.found(since=f"{day}T00:00:00", before=f"{after}T00:00:00", tz="UTC")) == 24
+    assert {message["created_at"][14:] for message in page["items"]} == {"00:00.000Z"}
+
+
+@requirement("messages:history:zones")
+def test_times_around_a_change_of_clocks_mean_what_they_say(room: Room) -> None:
+    """Two hours of autumn have the same name: with an offset each is told; the hour that spring leaves out is none."""
+    old = Room(room.api, room.machine, f"{room.name} of autumn")
+    bundle.made(room.api, old.name, hours("2025-10-25T23:00:00", 4))  # 01:00, 02:00, 02:00 again and 03:00 in Berlin
+    zone = "Europe/Berlin"
+    assert old.found(since="2025-10-26T02:00:00+02:00", tz=zone) == ["hour 1", "hour 2", "hour 3"]
+    assert old.found(since="2025-10-26T02:00:00+01:00", tz=zone) == ["hour 2", "hour 3"]
+    assert old.found(since="2025-10-26T02:00:00", tz=zone)[-2:] == ["hour 2", "hour 3"]
+    assert old.found(since="2025-10-26T03:00:00", tz=zone) == ["hour 3"]
+    assert old.found(before="2025-10-26T02:00:00", tz=zone)[0] == "hour 0"
+    spring = Room(room.api, room.machine, f"{room.name} of spring")
+    bundle.made(room.api, spring.name, hours("2026-03-28T23:00:00", 4))  # 00:00, 01:00, 03:00 and 04:00 in Berlin
+    assert spring.found(since="2026-03-29T02:00:00", tz=zone) == ["hour 2", "hour 3"]
+    assert spring.found(since="2026-03-29T03:00:00", tz=zone) == ["hour 2", "hour 3"]
+
+
+@requirement("messages:history:zones")
+def test_today_and_yesterday_are_days_of_the_readers_zone(room: Room) -> None:
+    """Where it is noon: what was 13 hours ago was yesterday, what was 37 hours ago was the day before."""
+    old = Room(room.api, room.machine, f"{room.name} of old")
+    now = datetime.now(UTC)
+    posts = [(now - timedelta(hours=age), f"{age} hours ago") for age in (49, 37, 35, 25, 13, 11, 1)]
+    bundle.made(room.api, old.name, posts)
+    zone = f"Etc/GMT{now.hour - 12:+d}"
+    assert old.found(since="today", tz=zone) == ["11 hours ago", "1 hours ago"]
+    assert old.found(since="yesterday", before="today", tz=zone) == ["35 hours ago", "25 hours ago", "13 hours ago"]
+    assert old.found(since="1d") == ["13 hours ago", "11 hours ago", "1 hours ago"]
+    assert old.found(since="2d", before="30h") == ["37 hours ago", "35 hours ago"]
