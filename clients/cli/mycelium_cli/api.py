@@ -14,7 +14,7 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
+from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http, usage
 from mycelium_cli.output import note
 from mycelium_cli.problems import Answer, cut, failure_of_answer, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
@@ -62,7 +62,9 @@ class _Again(Exception):
 
 
 def api_path(*parts: str) -> str:
-    """A path under `/api`; each part is a name that may hold any character."""
+    """A path under `/api`; each part is a name that may hold any character, but is one."""
+    if "" in parts:
+        raise usage("a name or an id is empty")
     return "/api/" + "/".join(quote(part, safe="~") for part in parts)
 
 

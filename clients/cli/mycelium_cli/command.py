@@ -191,11 +191,20 @@ def explained(error: click.UsageError) -> Failure:
     path = error.ctx.command_path if error.ctx else "mycelium"
     cause = " ".join(error.format_message().split()).rstrip(".")
     param = error.param if isinstance(error, click.BadParameter) else None
+    if param is not None and isinstance(param.type, click.IntRange):
+        cause = _no_number(error.format_message(), param, param.type)
     if param is not None and isinstance(param.type, click.Choice):
         typed = cause.rpartition(": '")[2].partition("'")[0]
         meant = nearest(typed, [str(choice) for choice in param.type.choices])
         cause += f"; did you mean {meant}?" if meant else ""
     return usage(cause, f"{path} --help")
+
+
+def _no_number(message: str, param: click.Parameter, span: click.IntRange) -> str:
+    least = "" if span.min is None else f" from {span.min}"
+    most = "" if span.max is None else f" to {span.max}"
+    typed = message.partition(": ")[2].partition(" is not ")[0].strip("'")
+    return f"{param.opts[0]} is a number{least}{most}, not {typed}"
 
 
 def _no_option(ctx: click.Context, typed: str) -> Failure:

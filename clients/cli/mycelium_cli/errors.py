@@ -17,7 +17,7 @@ TERMINATED = 143
 # The one table of exit statuses: `mycelium --help` prints it and the docs are made from it.
 EXIT_STATUSES = {
     OK: "done",
-    REFUSED: "refused by the hub",
+    REFUSED: "refused, by the hub or by you",
     USAGE: "wrong usage or value",
     NOT_FOUND: "not found",
     FORBIDDEN: "not allowed",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 CONNECT_TIMEOUT_S = 10.0
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -50,7 +50,7 @@ def _load_http_client(*, secure: bool) -> None:
 
 def _proxy(url: SplitResult) -> SplitResult | None:
     """The proxy for a URL. A hub on this machine is never asked through one."""
-    if not any(name.lower().endswith("_proxy") for name in os.environ) or url.hostname in _LOOPBACK:
+    if not any(name.lower().endswith("_proxy") for name in os.environ) or url.hostname in LOOPBACK:
         return None
     from urllib.request import getproxies_environment, proxy_bypass
 

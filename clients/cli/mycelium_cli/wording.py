@@ -26,7 +26,7 @@ RECEIPT_WORDS = {
     "delivered": "delivered, not acknowledged yet",
     "redelivered": "redelivered, not acknowledged yet",
     "acknowledged": "acknowledged",
-    "parked": "parked after three failed tries",
+    "parked": "parked: its command failed, it isn't given out again",
 }
 
 

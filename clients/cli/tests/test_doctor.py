@@ -20,6 +20,7 @@ from mycelium_cli.doctor import files, outside, settings
 from mycelium_cli.doctor.command import draw_findings
 from mycelium_cli.doctor.finding import FIXED, NOTE, OK, WRONG, Finding
 from mycelium_cli.output import PLAIN
+from mycelium_cli.problems import is_local
 
 HEALTH: dict[str, Any] = {
     "status": "ok",
@@ -122,7 +123,7 @@ def test_what_can_not_be_mended_says_why() -> None:
 )
 def test_the_mode_is_told_by_the_hubs_address(url: str, here: bool) -> None:
     """A hub on this machine is looked at from inside too."""
-    assert outside.is_hub(url) is here
+    assert is_local(url) is here
 
 
 def healthy(**changes: Any) -> bytes:

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from clients.cli.tests.conftest import Run
+from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli.errors import Failure, exit_of_http, nearest, slips
-from mycelium_cli.problems import failure_of_problem
+from mycelium_cli.problems import failure_of_problem, unreached
 
 
 @pytest.mark.parametrize(
@@ -40,8 +41,8 @@ def test_a_line_has_cause_object_and_next_command() -> None:
     assert Failure("no room").line() == "error: no room"
 
 
-def test_a_problem_document_is_printed_word_for_word_after_its_status() -> None:
-    """The reference promises `404 Room not found`."""
+def test_a_problem_document_is_printed_word_for_word() -> None:
+    """The reference promises `404 Room not found`, with the number."""
     problem = {
         "status": 404,
         "detail": "Room not found: demo",
@@ -53,27 +54,35 @@ def test_a_problem_document_is_printed_word_for_word_after_its_status() -> None:
     assert failure.exit_status == 3
 
 
+def test_a_number_that_the_reference_does_not_promise_is_not_shown() -> None:
+    """It is for programs, which have it in --json."""
+    unregistered = {"slug": "handle.unregistered", "detail": "@ci is not a registered agent or user"}
+    assert failure_of_problem(403, unregistered, {}).cause == "403 @ci is not a registered agent or user"
+    other = failure_of_problem(409, {"slug": "handle.taken", "detail": "@ci is an agent"}, {})
+    assert (other.cause, other.document()["status"]) == ("@ci is an agent", 409)
+
+
 def test_near_names_are_told_once() -> None:
     """As far as the detail hasn't told them already."""
     problem = {"detail": "nobody is called @enginer", "slug": "mention.unknown", "near": ["engineer"]}
     assert failure_of_problem(422, problem, {}).line() == (
-        "error: 422 nobody is called @enginer; did you mean engineer? "
+        "error: nobody is called @enginer; did you mean engineer? "
         "Next: mend the handle, or the same with --allow-unknown"
     )
     told = {"detail": "nobody is called @enginer; near: @engineer", "near": ["engineer"], "next": "x"}
-    assert failure_of_problem(422, told, {}).cause == "422 nobody is called @enginer; near: @engineer"
+    assert failure_of_problem(422, told, {}).cause == "nobody is called @enginer; near: @engineer"
 
 
 def test_a_problem_can_not_write_to_the_terminal() -> None:
     """A detail quotes what somebody typed."""
     failure = failure_of_problem(404, {"detail": "Room not found: \x1b[2J\nroot@host"}, {})
-    assert failure.cause == "404 Room not found: \\x1b[2J root@host"
+    assert failure.cause == "Room not found: \\x1b[2J root@host"
 
 
 def test_an_internal_error_names_its_key() -> None:
     """The hub's log has it under this key."""
     failure = failure_of_problem(500, {"detail": "a bug", "slug": "internal", "key": "k1"}, {})
-    assert failure.line() == "error: 500 a bug (key k1, see: mycelium logs)"
+    assert failure.line() == "error: a bug (key k1, see: mycelium logs)"
     assert failure.exit_status == 70
 
 
@@ -149,3 +158,43 @@ def test_a_handle_that_can_not_be_one_is_refused_before_any_request(words: tuple
     ran = run(*words, *(["--room", "r"] if words[0] == "room" else []))
     assert ran.status == 2
     assert "which is no handle" in ran.err
+
+
+def test_an_address_that_is_no_hubs_says_so(scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path too much, say; nothing was not found, the hub wasn't."""
+    monkeypatch.setenv("MYCELIUM_API_URL", f"{scripted.url}/api")
+    scripted.play(answer(404, {"slug": "route.not_found", "detail": "there is nothing at /api/api/rooms"}))
+    ran = run("room", "ls")
+    assert ran.status == 5
+    assert ran.err == (
+        f"error: {scripted.url}/api is no address of a hub, or of one of another version: "
+        "there is nothing at /api/api/rooms. Next: mycelium whoami --sources\n"
+    )
+
+
+def test_an_empty_id_is_refused_before_any_request(scripted: ScriptedHub, run: Run) -> None:
+    """Not as an address that is not there."""
+    assert run("receipts", "") == (2, "", "error: a name or an id is empty\n")
+    assert scripted.received == []
+
+
+def test_a_hub_is_started_here_only_when_it_is_meant_to_be_here() -> None:
+    """`mycelium up` is no help for a hub elsewhere."""
+    assert unreached("http://localhost:8000", "x").hint == "mycelium up (or set MYCELIUM_API_URL)"
+    assert unreached("http://hub.example:8000", "x").hint == "mycelium whoami --sources"
+
+
+@pytest.mark.parametrize("typed", ["abc", "99999"])
+def test_a_number_out_of_its_range_is_told_with_the_range(typed: str, run: Run) -> None:
+    """Not in click's words."""
+    said = f"error: --port is a number from 0 to 65535, not {typed}. Next: mycelium up --help\n"
+    assert run("up", "--port", typed) == (2, "", said)
+
+
+def test_an_adapter_is_written_as_it_is_documented(scripted: ScriptedHub, run: Run) -> None:
+    """Both spellings are taken."""
+    scripted.play(*[answer(201, {"handle": "sec"})] * 3)
+    for typed in ("claude-code", "claude_code", "my-own"):
+        run("agent", "create", "sec", "--adapter", typed)
+    adapters = [request.document()["adapter"] for request in scripted.received]
+    assert adapters == ["claude_code", "claude_code", "my-own"]

@@ -181,3 +181,15 @@ def test_the_environment_alone_is_enough_and_nothing_is_written(
     assert {request.headers["authorization"] for request in scripted.received} == {"Bearer t0ken"}
     assert scripted.received[0].line == "POST /api/rooms/build/messages HTTP/1.1"
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_deletion_that_is_answered_no_is_refused_and_not_wrong_usage(scripted: ScriptedHub) -> None:
+    """On a terminal it asks, and nothing leaves."""
+    script = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *PROGRAM, "room", "delete", "demo"],
+        input=b"n\n", capture_output=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert ran.stdout.decode().endswith("[y/N] error: nothing was deleted\r\n")
+    assert scripted.received == []

@@ -88,7 +88,7 @@ def test_patience_has_an_end(scripted: ScriptedHub, run: Run) -> None:
     scripted.play(answer(503, {"slug": "unavailable", "detail": "rooms does not answer"}, "Retry-After: 60"))
     ran = run("room", "ls")
     assert ran.status == 5
-    assert ran.err == "error: 503 rooms does not answer. Next: the same again in 60 s\n"
+    assert ran.err == "error: rooms does not answer. Next: the same again in 60 s\n"
 
 
 @pytest.mark.parametrize(

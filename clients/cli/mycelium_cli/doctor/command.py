@@ -12,6 +12,7 @@ from mycelium_cli.doctor import files, outside, settings
 from mycelium_cli.doctor.finding import FIXED, NOTE, OK, WRONG, Finding, counted
 from mycelium_cli.errors import REFUSED, Failure
 from mycelium_cli.output import Paint, clean_line
+from mycelium_cli.problems import is_local
 from mycelium_cli.wording import Document
 
 
@@ -52,7 +53,7 @@ def _mode(mode: str) -> tuple[bool, str]:
         found = context.hub_url()
     except Failure:
         return True, "the hub's address can't be read"
-    own = outside.is_hub(str(found.value))
+    own = is_local(str(found.value))
     return own, f"{found.value} is {'this' if own else 'another'} machine"
 
 

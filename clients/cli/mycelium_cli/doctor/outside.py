@@ -19,14 +19,8 @@ from mycelium_cli.errors import NOT_FOUND, Failure
 from mycelium_cli.problems import Answer
 from mycelium_cli.wording import Document
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _SKEW_S = 30.0
 _DOCTOR_WITHIN_S = 60.0
-
-
-def is_hub(url: str) -> bool:
-    """Whether a hub's address is this machine's."""
-    return (urlsplit(url).hostname or "") in _LOOPBACK
 
 
 def check(here: Here, *, own: bool) -> Iterator[Finding]:

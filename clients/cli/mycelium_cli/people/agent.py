@@ -28,6 +28,10 @@ group = Group(
 )
 
 
+# Spelt like the program; the hub's records have the other.
+_ADAPTERS = {"claude-code": "claude_code"}
+
+
 @command(
     "create",
     example="mycelium agent create release-agent --cwd ~/repo --owner avery --team core --allow-from ops-lead",
@@ -36,7 +40,7 @@ group = Group(
 @room_option
 @click.option("--description", metavar="TEXT", help="What it is for, in a sentence.")
 @click.option("--cwd", metavar="DIR", help="The folder it works in.")
-@click.option("--adapter", metavar="NAME", help="What runs it: claude-code, codex, cursor, …")
+@click.option("--adapter", metavar="NAME", help="What runs it: claude_code, codex, cursor, …")
 @click.option("--owner", metavar="HANDLE", help="The user it belongs to.", shell_complete=completing.people)
 @click.option("--team", metavar="NAME", help="The team it works for.")
 @click.option(
@@ -68,7 +72,7 @@ def create(
         "kind": "agent",
         "description": description,
         "cwd": os.path.abspath(os.path.expanduser(cwd)) if cwd else None,
-        "adapter": adapter,
+        "adapter": _ADAPTERS.get(adapter, adapter) if adapter else adapter,
         "owner": handle_of(owner, "--owner") if owner else None,
         "team": team,
         "allow_from": allowed or None,

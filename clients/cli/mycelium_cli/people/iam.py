@@ -11,7 +11,7 @@ from mycelium_cli.command import command
 from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure
-from mycelium_cli.output import Paint, at, clean_line, table
+from mycelium_cli.output import Paint, clean_line, table
 from mycelium_cli.session import session
 from mycelium_cli.wording import Document, person
 
@@ -107,7 +107,8 @@ def draw_whoami(answer: Document, known: dict[str, Value], paint: Paint) -> Iter
     else:
         yield "acting as nobody yet: mycelium iam <handle>"
     if answer["handle"] and answer["registered"] is False:
-        yield f"  {at(answer['handle'])} is no registered agent or user: mycelium iam {clean_line(answer['handle'])}"
+        who = clean_line(answer["handle"])
+        yield f"  @{who} is no registered agent or user: mycelium agent create {who}, or mycelium iam {who}"
     if "sources" in answer:
         rows = [[name, str(value.value) or "-", value.source] for name, value in known.items()]
         yield from table(["", "VALUE", "FROM"], rows, paint)

@@ -10,7 +10,7 @@ from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.context import room as current_room
-from mycelium_cli.errors import usage
+from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, clean_line, shell_word
 from mycelium_cli.wording import Document
 
@@ -117,7 +117,7 @@ def delete(here: Here, name: str, *, yes: bool) -> None:
     On a terminal it asks first. It can't be undone.
     """
     if not yes and sys.stdin.isatty() and not _confirmed(name):
-        raise usage("nothing was deleted")
+        raise Failure("nothing was deleted")
     here.hub().write("DELETE", api_path("rooms", name))
     stored = config.from_file("rooms.active")
     if stored is not None and stored.value == name:

@@ -33,4 +33,4 @@ def draw_receipts(answer: Document, paint: Paint) -> list[str]:
     if not answer["items"]:
         return ["it was delivered to nobody: it mentions no member"]
     rows = [receipt_row(row, time.time()) for row in answer["items"]]
-    return table(["TO", "STATE", "WHEN", "TRIES", "SESSION"], rows, paint)
+    return table(["TO", "STATE", "WHEN", "GIVEN", "SESSION"], rows, paint)
