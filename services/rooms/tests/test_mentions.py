@@ -171,6 +171,13 @@ def test_a_hostile_text_is_read_or_refused(text: str) -> None:
     assert refusal is None or refusal.slug == "content.too_large"
 
 
+@pytest.mark.parametrize("line", ["- " * 19 + "a", "> - " * 10 + "a", "1. " * 14 + "a", ">" * 40 + "a", "* + " * 10])
+def test_a_text_of_lists_in_lists_is_refused(line: str) -> None:
+    """Each list that a line opens costs as much as a line; one post must not hold up everybody else."""
+    with pytest.raises(Refusal, match="lists and quotes"):
+        mentions.parse("@a\n\n" + f"{line}\n" * 5_000)
+
+
 def test_a_text_names_at_most_a_hundred_handles() -> None:
     """A text that names more is refused rather than half delivered."""
     assert len(mentions.parse(" ".join(f"@a{number}" for number in range(100)))) == 100
