@@ -15,6 +15,9 @@ SEAT = re.compile(r"[a-z0-9]{1,32}")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 SHORT_ID = re.compile(r"[0-9a-f]{8}")
 
+JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
+BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # letters and marks that show nothing
+
 ROOM_NAME_CHARACTERS = 100
 ROOM_NAME_BYTES = 255
 RESERVED_HANDLES = frozenset({"all", "hub", "system"})
@@ -71,6 +74,8 @@ def _room_name_fault(name: str) -> str:
         return "it can't contain slashes"
     if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in name):
         return "it can't contain control characters"
+    if any(character in BLANK or _is_hidden(character) for character in name) or name.strip(JOINERS) != name:
+        return "it can't contain characters that nobody sees"
     if ":session:" in name.casefold():
         return "it can't contain `:session:`"
     if UUID.fullmatch(name.casefold()):
@@ -82,9 +87,17 @@ def _room_name_fault(name: str) -> str:
     return ""
 
 
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) == "Cf" and character not in JOINERS
+
+
 def fold_room_name(name: str) -> str:
-    """What two room names must not share: NFC and case folded, as a case-insensitive disk would see them."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    """What two room names must not share: NFC and case folded, as a case-insensitive disk would see them.
+
+    Joiners don't count: two names that look the same are the same.
+    """
+    seen = name.translate(dict.fromkeys(map(ord, JOINERS)))
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", seen).casefold())
 
 
 def is_id(text: str) -> bool:

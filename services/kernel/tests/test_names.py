@@ -146,3 +146,20 @@ def test_subjects_say_what_they_are_of() -> None:
     assert subjects.inbox("rooms") == "_INBOX_rooms"
     with pytest.raises(LookupError):
         subjects.method_of(views_pb2.User.DESCRIPTOR)
+
+
+@pytest.mark.parametrize(
+    "text", ["de\u200bmo", "\u3164", "demo\u00ad", "a\u202eb", "demo\U000e0041", "\u200ddemo", "demo\u2060"]
+)
+def test_a_room_name_hides_nothing(text: str) -> None:
+    """A character that nobody sees would make two rooms look like one."""
+    with pytest.raises(Refusal, match="nobody sees"):
+        names.room_name(text)
+
+
+def test_names_that_differ_by_joiners_are_the_same() -> None:
+    """Joiners are part of scripts and emoji, so they are allowed inside a name, and tell no two names apart."""
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467 trip"
+
+    assert names.room_name(family) == family
+    assert names.fold_room_name("de\u200dmo") == names.fold_room_name("Demo")
