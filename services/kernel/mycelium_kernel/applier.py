@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from mycelium_kernel import events, headers, subjects, telemetry
 from mycelium_kernel.service import Projection, Stored
-from mycelium_kernel.tables import ANSWERED_STEP, Tables
+from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
 
 
@@ -25,25 +25,21 @@ class Applier:
         self._evolve = {events.type_name(kind): steps for kind, steps in projection.entities.items()}
         self._erased = {events.type_name(kind): function for kind, function in projection.erased.items()}
         self._types = self._apply.keys() | self._evolve.keys() | self._erased.keys()
-        self._pruned = -1
 
-    def apply(self, tables: Tables, fact: RawFact) -> bool:
-        """Change the tables as one fact says; True when it erased a room.
+    def apply(self, tables: Tables, fact: RawFact) -> None:
+        """Change the tables as one fact says.
 
         Raises whatever a projection function raises; then the caller rolls back, and the tables are as before.
         """
-        self._prune(tables, fact.sequence)
         room_id = subjects.room_of(fact.subject)
         if fact.type not in self._types or tables.is_erased(room_id):
-            return False
+            return
         event = events.decode(fact.type, fact.data)
         recorded = telemetry.span(f"project {event.DESCRIPTOR.name}", fact.headers)
         with recorded if telemetry.recording() else contextlib.nullcontext():
             self._change(tables, fact, event, room_id)
-        if fact.type not in self._erased:
-            return False
-        erase(self._projection, tables, self._erased[fact.type](event))
-        return True
+        if fact.type in self._erased:
+            self._erase(tables, self._erased[fact.type](event))
 
     def _change(self, tables: Tables, fact: RawFact, event: Message, room_id: str) -> None:
         self._evolve_entities(tables, fact, event)
@@ -57,20 +53,17 @@ class Applier:
         if self._projection.feed:
             _feed(tables, fact, event, room_id)
 
-    def _prune(self, tables: Tables, sequence: int) -> None:
-        if sequence // ANSWERED_STEP != self._pruned:
-            tables.prune_answered(sequence)
-            self._pruned = sequence // ANSWERED_STEP
-
-    def forget(self) -> None:
-        """Take it that the last facts were rolled back."""
-        self._pruned = -1
-
     def _evolve_entities(self, tables: Tables, fact: RawFact, event: Message) -> None:
         for step in self._evolve.get(fact.type, ()):
             subject = step.seeds(event) if step.seeds else fact.subject
             before = tables.entity(subject, step.state).state
             tables.put_entity(subject, 0 if step.seeds else fact.sequence, step.evolve(before, event))
+
+    def _erase(self, tables: Tables, room_id: str) -> None:
+        """Take a room out of the tables, for good. What it has very many of counts as gone, and is swept later."""
+        for table in self._projection.room_tables:
+            tables.execute(f"DELETE FROM {table} WHERE room_id = ?", room_id)  # noqa: S608 - names from the code
+        tables.execute("INSERT OR IGNORE INTO erased VALUES (?, 0)", room_id)
 
 
 def _stored(fact: RawFact) -> Stored:
@@ -84,14 +77,3 @@ def _feed(tables: Tables, fact: RawFact, event: object, room_id: str) -> None:
     room_id = getattr(event, "room_id", room_id)
     if not tables.is_erased(room_id):
         tables.execute("INSERT INTO feed VALUES (?, ?, ?, ?)", fact.sequence, room_id, fact.type, fact.data)
-
-
-def erase(projection: Projection, tables: Tables, room_id: str) -> None:
-    """Drop a room from every table, for good."""
-    for table in (*projection.room_tables, "feed", "answered"):
-        tables.execute(f"DELETE FROM {table} WHERE room_id = ?", room_id)  # noqa: S608 - names from the code
-    # The subjects of a room's entities are `evt.<service>.<room>.…`: between `.` and the character after it.
-    for row in tables.all("SELECT DISTINCT substr(subject, 1, instr(substr(subject, 5), '.') + 3) FROM entity"):
-        low = f"{row[0]}.{room_id}."
-        tables.execute("DELETE FROM entity WHERE subject >= ? AND subject < ?", low, low[:-1] + "/")
-    tables.execute("INSERT OR IGNORE INTO erased VALUES (?)", room_id)

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mycelium_kernel import tasks
-from mycelium_kernel.applier import Applier, erase
+from mycelium_kernel.applier import Applier
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Projection
 from mycelium_kernel.tables import Tables, is_damage
 from mycelium_kernel.tail import RawFact, Tail
-
-__all__ = ["Applier", "Projector", "erase"]
 
 LOGGER = logging.getLogger(__name__)
 MEND_S = (1.0, 30.0)  # before a fact that failed is tried again: first, longest
@@ -44,7 +42,6 @@ class Projector:
     _mender: asyncio.Task[None] | None = None
     _halted: bool = True
     _for_good: bool = False
-    _unclean: bool = False  # a room was erased, and its text is still in the write-ahead log
 
     def __post_init__(self) -> None:
         self._applier = Applier(self.projection)
@@ -82,7 +79,7 @@ class Projector:
         if self._halted:
             return
         try:
-            self._unclean |= self._apply(facts)
+            self._apply(facts)
         except Exception as error:
             self._roll_back()
             if len(facts) == 1:
@@ -91,20 +88,17 @@ class Projector:
             for fact in facts if len(facts) > 1 else ():
                 self._on_facts([fact])
             return
-        if self._unclean:
-            self._unclean = not self.tables.shrink()
         self.on_applied(len(facts))
         self._release_waiters()
 
-    def _apply(self, facts: list[RawFact]) -> bool:
+    def _apply(self, facts: list[RawFact]) -> None:
         self.tables.begin()
-        new = [fact for fact in facts if fact.sequence > self.tables.position]
-        erased = [self._applier.apply(self.tables, fact) for fact in new]
+        for fact in facts:
+            if fact.sequence > self.tables.position:
+                self._applier.apply(self.tables, fact)
         self.tables.commit(max(self.tables.position, facts[-1].sequence))
-        return any(erased)
 
     def _roll_back(self) -> None:
-        self._applier.forget()
         try:
             self.tables.rollback()
         except Exception:

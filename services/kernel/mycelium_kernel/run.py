@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from mycelium_kernel.reactor import react
 from mycelium_kernel.server import Asked, Handler, Server
 from mycelium_kernel.service import Command, Context, Query, Reaction, Service
 from mycelium_kernel.space import Space
+from mycelium_kernel.sweeping import sweep
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.timers import Timers
 
@@ -181,6 +183,8 @@ async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
 async def _listen(runtime: Runtime) -> None:
     service = runtime.service
     runtime.spawn("log", _bound(_guard, runtime))
+    if runtime.projector:
+        runtime.spawn("sweeper", partial(sweep, runtime.projector.projection, runtime.projector.tables))
     for worker in service.workers:
         runtime.spawn(getattr(worker, "__name__", "worker"), _bound(worker, runtime))
     for reaction in service.reactions:

@@ -135,8 +135,11 @@ class Evolution:
 class Projection:
     """How facts become tables.
 
-    `filters` are the subjects read; `apply` holds one function an event, `(tables, event, stored)`; `room_tables` have
-    a `room_id` column and lose a room's rows when it is erased; `erased` gives the room that an event erases.
+    `filters` are the subjects read; `apply` holds one function an event, `(tables, event, stored)`; `erased` gives the
+    room that an event erases. Then `room_tables`, which have a `room_id` column, lose its rows at once. `swept_tables`
+    may have very many, which go in steps; each has an index that begins with `room_id`, and its key is given here.
+    Nothing may find their rows but by the room's own row, since after it is gone they count as gone. `tidy(tables,
+    first)` is called step by step after that, until it returns False.
     """
 
     schema: Path
@@ -145,6 +148,8 @@ class Projection:
     apply: Mapping[type[Message], Callable[[Tables, Any, Stored], None]]
     entities: Mapping[type[Message], tuple[Evolution, ...]]
     room_tables: tuple[str, ...] = ()
+    swept_tables: Mapping[str, str] = field(default_factory=dict)
+    tidy: Callable[[Tables, bool], bool] | None = None
     erased: Mapping[type[Message], Callable[[Any], str]] = field(default_factory=dict)
     feed: bool = True
 

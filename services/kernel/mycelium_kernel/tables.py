@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
+from mycelium_kernel import subjects
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Entity, Projection
 
@@ -27,20 +28,21 @@ KERNEL_SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- The state of every entity and the sequence of its last fact: what commands decide from.
 CREATE TABLE entity (subject TEXT PRIMARY KEY, sequence INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
--- Which fact answered which key, for repeats that come later than the log's own window; pruned by sequence.
+-- Which fact answered which key, for repeats that come later than the log's own window.
 CREATE TABLE answered (
   sequence INTEGER PRIMARY KEY, actor TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, room_id TEXT NOT NULL,
   UNIQUE (actor, key)
 );
+CREATE INDEX answered_room ON answered (room_id);
 -- The facts of rooms in order, for watchers that missed some.
 CREATE TABLE feed (sequence INTEGER PRIMARY KEY, room_id TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX feed_room ON feed (room_id, sequence);
--- Rooms that were erased; later facts of them are ignored.
-CREATE TABLE erased (room_id TEXT PRIMARY KEY) WITHOUT ROWID;
+-- Rooms that were erased; later facts of them are ignored. `swept` is 1 when no row of it is left in this file.
+CREATE TABLE erased (room_id TEXT PRIMARY KEY, swept INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX erased_unswept ON erased (swept) WHERE swept = 0;
 """
-KERNEL_VERSION = 1
-ANSWERED_FACTS = 1_000_000  # how many facts back a repeat of a request still gets the first answer
-ANSWERED_STEP = 10_000  # older rows go whenever the log has grown by this much
+KERNEL_VERSION = 2
+KEPT_FACTS = 1_000_000  # how many facts back a watcher can resume, and a repeat still gets the first answer
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class Tables:
         self._projection = projection
         self._epoch = epoch
         self._connection = connection
-        self.position = int(self._meta("position") or 0)
         self.on_damage: Callable[[Exception], None] = _ignore
+        self.position = int(self._meta("position") or 0)
 
     @classmethod
     def open(cls, path: Path | None, projection: Projection, epoch: str) -> Tables:
@@ -117,7 +119,7 @@ class Tables:
         try:
             row: tuple[Any, ...] | None = self._connection.execute(sql, parameters).fetchone()
         except sqlite3.DatabaseError as error:
-            self._check_damage(error)
+            self.check_damage(error)
             raise
         return row
 
@@ -126,7 +128,7 @@ class Tables:
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            self._check_damage(error)
+            self.check_damage(error)
             raise
 
     def iterate(self, sql: str, *parameters: Any) -> Iterable[tuple[Any, ...]]:
@@ -137,8 +139,8 @@ class Tables:
         """Change rows; for the projector only. Returns how many were changed."""
         return self._connection.execute(sql, parameters).rowcount
 
-    def _check_damage(self, error: Exception) -> None:
-        """Tell a reader of a damaged file to come back: it is built again meanwhile."""
+    def check_damage(self, error: Exception) -> None:
+        """Raise `Unavailable` when an error says that the file is damaged: it is built again meanwhile."""
         if is_damage(error):
             self.on_damage(error)
             raise Unavailable("the tables are damaged and are being built again") from error
@@ -168,36 +170,61 @@ class Tables:
         data = state.SerializeToString(deterministic=True)
         self.execute("INSERT OR REPLACE INTO entity VALUES (?, ?, ?)", subject, sequence, data)
 
+    @property
+    def kept_after(self) -> int:
+        """Facts up to this sequence, and the keys that they answered, count as forgotten. Their rows may linger."""
+        return max(0, self.position - KEPT_FACTS)
+
     def answered(self, actor: str, key: str) -> Answered | None:
-        """The fact that answered this actor's key before, if the tables hold it."""
-        row = self.one("SELECT sequence, body FROM answered WHERE actor = ? AND key = ?", actor, key)
-        return Answered(*row) if row else None
+        """The fact that answered this actor's key before, unless it is forgotten or its room erased."""
+        row = self.one("SELECT sequence, body, room_id FROM answered WHERE actor = ? AND key = ?", actor, key)
+        if row is None or row[0] <= self.kept_after or self.is_erased(row[2]):
+            return None
+        return Answered(row[0], row[1])
 
     def put_answered(self, sequence: int, actor: str, key: str, body: str, room_id: str) -> None:
-        """Remember which fact answered a key; the first one stands."""
-        self.execute("INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?, ?)", sequence, actor, key, body, room_id)
-
-    def prune_answered(self, sequence: int) -> None:
-        """Forget answered keys long past. What stays depends on the last fact's sequence only, so a rebuild agrees."""
-        last = sequence // ANSWERED_STEP * ANSWERED_STEP - ANSWERED_FACTS
-        self.execute("DELETE FROM answered WHERE sequence < ?", last)
+        """Remember which fact answered a key; the first one stands, unless it is forgotten or its room erased."""
+        self.execute(
+            """INSERT INTO answered VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (actor, key)
+               DO UPDATE SET sequence = ?1, body = ?4, room_id = ?5
+               WHERE answered.sequence < ?1 - ?6 OR answered.room_id IN (SELECT room_id FROM erased)""",
+            sequence, actor, key, body, room_id, KEPT_FACTS,
+        )  # fmt: skip
 
     def is_erased(self, room_id: str) -> bool:
         """Whether a room was erased."""
         return self.one("SELECT 1 FROM erased WHERE room_id = ?", room_id) is not None
 
     def feed(self, room_ids: list[str], after: int, until: int, limit: int) -> list[FeedRow]:
-        """Facts of rooms with `after` < sequence <= `until` (0: no end), in order, at most `limit`."""
+        """Kept facts of rooms with `after` < sequence <= `until` (0: no end), in order, at most `limit`."""
         marks = ",".join("?" * len(room_ids))
         sql = f"""SELECT sequence, type, data FROM feed WHERE room_id IN ({marks})
                   AND sequence > ? AND (? = 0 OR sequence <= ?) ORDER BY sequence LIMIT ?"""  # noqa: S608 - marks only
+        after = max(after, self.kept_after)
         return [FeedRow(*row) for row in self.all(sql, *room_ids, after, until, until, limit)]
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every table in a fixed order: what the law "state + event = state from zero" compares."""
-        names = [row[0] for row in self.all("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        names = [name for name in names if not name.startswith("sqlite_")]
-        return {name: sorted(self.all(f"SELECT * FROM {name}"), key=repr) for name in names}  # noqa: S608 - own names
+        """Every row of every table in a fixed order: what the law "state + event = state from zero" compares.
+
+        Without what only waits to be swept, and without virtual tables, whose pages tell how they came about.
+        """
+        listed = self.all("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name")
+        names = [name for (name,) in listed if not name.startswith("sqlite_")]
+        rows = {name: sorted(self.all(self._rows_of(name)), key=repr) for name in names}
+        erased = {row[0] for row in rows["erased"]}
+        rows["entity"] = [row for row in rows["entity"] if subjects.room_of(row[0]) not in erased]
+        return rows
+
+    def _rows_of(self, table: str) -> str:
+        """The rows of a table that count."""
+        sql = f"SELECT * FROM {table}"  # noqa: S608 - own names
+        if table == "erased":
+            return "SELECT room_id FROM erased"
+        if table in {*self._projection.swept_tables, "feed", "answered"}:
+            sql += " WHERE room_id NOT IN (SELECT room_id FROM erased)"
+        if table in {"feed", "answered"}:
+            sql += f" AND sequence > {self.kept_after}"
+        return sql
 
     def shrink(self) -> bool:
         """Move everything into the main file and empty the write-ahead log, so that erased text is gone from disk.
@@ -205,7 +232,7 @@ class Tables:
         False when a reader was in the way; then the next `shrink` does it.
         """
         try:
-            return self.one("PRAGMA wal_checkpoint(TRUNCATE)") == (0, 0, 0)
+            return self.one("PRAGMA wal_checkpoint(TRUNCATE)") in {(0, 0, 0), (0, -1, -1)}  # -1: tables in memory
         except sqlite3.OperationalError:
             return False
 

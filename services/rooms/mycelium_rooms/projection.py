@@ -28,8 +28,8 @@ def room_changed(tables: Tables, event: events_pb2.RoomChanged, _stored: Stored)
 
 
 def room_deleted(tables: Tables, event: events_pb2.RoomDeleted, _stored: Stored) -> None:
-    """The room is gone at once, since everything is found by its row; what it may have very many of is swept later."""
-    tables.execute("INSERT OR REPLACE INTO grave VALUES (?, ?, 0)", event.room_id, clock.to_millis(event.deleted_at))
+    """The kernel takes the room out of the tables; this is what is left of it."""
+    tables.execute("INSERT OR REPLACE INTO grave VALUES (?, ?)", event.room_id, clock.to_millis(event.deleted_at))
 
 
 def facts_imported(tables: Tables, event: events_pb2.FactsImported, _stored: Stored) -> None:

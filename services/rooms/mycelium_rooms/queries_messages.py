@@ -114,7 +114,8 @@ def read_feed(tables: Tables, request: service_pb2.ReadFeedRequest, context: Con
         raise Refusal("request.invalid", f"{len(request.rooms)} rooms are named, at most {ROOMS_MOST} are allowed")
     rooms = [lookup.find_room(tables, text, context).id for text in request.rooms]
     limit = min(request.limit or FEED, FEED_MOST)
-    page, size, after = service_pb2.ReadFeedResponse(), 0, request.after
+    page = service_pb2.ReadFeedResponse(truncated=request.after < tables.kept_after)
+    size, after = 0, request.after
     while rows := tables.feed(rooms, after, request.until, FEED_STEP) if rooms else []:
         for row in rows:
             size += len(row.data)

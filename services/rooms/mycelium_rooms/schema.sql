@@ -19,11 +19,9 @@ CREATE INDEX room_importing ON room (importing) WHERE importing > 0;
 -- Rooms that were deleted: nothing of them is left but this.
 CREATE TABLE grave (
   room_id TEXT PRIMARY KEY,
-  deleted_at INTEGER NOT NULL,
-  swept INTEGER NOT NULL              -- 1 when no row of it is left in this file: housekeeping, not from the log
+  deleted_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX grave_time ON grave (deleted_at);
-CREATE INDEX grave_unswept ON grave (swept) WHERE swept = 0;
 
 -- People of the hub.
 CREATE TABLE user (

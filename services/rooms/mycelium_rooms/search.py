@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from mycelium_kernel.errors import Refusal
+from mycelium_kernel.tables import Tables
 
 IDEOGRAPH = re.compile(
     "[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -16,6 +17,8 @@ IDEOGRAPH = re.compile(
 PHRASE = re.compile(r'"([^"]*)"|([^\s"]+)')
 QUERY_CHARACTERS = 500
 QUERY_WORDS = 20
+MERGE_PAGES = 50  # of the index that one step writes
+MERGED = 2  # changes of a step that did something (SQLite's own measure)
 
 
 def words(text: str) -> str:
@@ -64,3 +67,16 @@ def of_kind(room_id: str, kind: str) -> str:
 
 def _hex(identifier: str) -> str:
     return identifier.replace("-", "")
+
+
+def merge_words(tables: Tables, first: bool) -> bool:
+    """Merge some pages of the index, which hold words of deleted messages until that; False when none are left."""
+    before = _changes(tables)
+    pages = -MERGE_PAGES if first else MERGE_PAGES  # a negative count begins anew, with all there is
+    tables.execute("INSERT INTO message_words (message_words, rank) VALUES ('merge', ?)", pages)
+    return _changes(tables) - before >= MERGED
+
+
+def _changes(tables: Tables) -> int:
+    row = tables.one("SELECT total_changes()")
+    return int(row[0]) if row else 0

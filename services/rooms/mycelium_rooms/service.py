@@ -30,7 +30,7 @@ from mycelium_rooms import (
     queries_messages,
     queries_rooms,
     queries_transfer,
-    sweeping,
+    search,
 )
 from mycelium_rooms.presence import Presences
 from mycelium_rooms.waits import Waits
@@ -77,6 +77,14 @@ PROJECTION = Projection(
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
     },
     room_tables=("room", "member", "folder", "seen", "unread"),
+    swept_tables={
+        "message": "sequence",
+        "revision": "room_id, message_id, sequence",
+        "thread": "room_id, thread",
+        "delivery": "room_id, queue, message_id",
+        "holding": "room_id, queue, message_id, session",
+    },
+    tidy=search.merge_words,
     erased={events_pb2.RoomDeleted: lambda event: event.room_id},
 )
 
@@ -104,7 +112,6 @@ def service(
             presences.watch_presence,
             expiry.watch_expiry,
             imports.watch_imports,
-            sweeping.sweep_tables,
         ),
     )
 

@@ -142,7 +142,7 @@ async def test_an_erasure_goes_on_when_nats_is_back(
                 await asyncio.sleep(0.02)
         blocks = b"".join(path.read_bytes() for path in (tmp_path / "nats").rglob("*.blk"))
         assert blocks.count(SECRET.encode()) <= kill
-    assert found(tmp_path / "tables", *texts_of("a")) == []
+        await vanishes(tmp_path / "tables", *texts_of("a"))
 
 
 async def facts_left(runtime: Runtime) -> int:

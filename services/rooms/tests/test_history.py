@@ -13,6 +13,7 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import clock, events
 from mycelium_kernel.errors import Refusal
+from mycelium_kernel.tables import KEPT_FACTS
 from mycelium_rooms import times
 from services.rooms.tests.hub import START, Hub, demo_hub
 
@@ -246,6 +247,16 @@ def test_the_feed_gives_the_facts_of_rooms_in_order(demo: Hub) -> None:
     assert everything.facts[-1].data == demo.facts[-1].data
     demo.refused("room.not_found", pb.ReadFeedRequest(rooms=["demo", "nope"]))
     demo.refused("request.invalid", pb.ReadFeedRequest(rooms=["demo"] * 501))
+
+
+def test_the_feed_says_when_it_does_not_go_back_far_enough(demo: Hub) -> None:
+    """R9: a watcher that was away for a million facts is told that it has missed some; nobody else is."""
+    demo.post("one")
+    demo.tables.position = KEPT_FACTS + 2
+    for after, truncated in ((0, True), (1, True), (2, False), (3, False)):
+        answer = demo.ask(pb.ReadFeedRequest(rooms=["demo"], after=after))
+        assert answer.truncated is truncated
+        assert answer.facts[0].sequence == max(after, 2) + 1
 
 
 def test_the_feed_comes_in_pages(demo: Hub) -> None:

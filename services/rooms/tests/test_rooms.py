@@ -8,7 +8,8 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Done, Fact
-from services.rooms.tests.hub import START, Hub, rows_of
+from mycelium_rooms.service import PROJECTION
+from services.rooms.tests.hub import START, Hub, words_of
 
 
 def test_a_new_room_stands_on_the_subject_of_its_name(hub: Hub) -> None:
@@ -142,9 +143,9 @@ def test_a_deleted_room_is_gone_and_its_name_free(demo: Hub) -> None:
     assert not demo.ask(pb.ListMessagesRequest(room="demo")).messages
     assert not demo.ask(pb.ListMembersRequest(room="demo")).members
     demo.sweep()
-    rows = rows_of(demo.tables)
-    for table in ("member", "seen", "message", "message_words", "revision", "thread", "delivery", "holding"):
-        assert rows[table] == [], table
+    assert words_of(demo.tables) == []
+    for table in (*PROJECTION.room_tables[1:], *PROJECTION.swept_tables):
+        assert demo.tables.all(f"SELECT * FROM {table}") == [], table
 
 
 def test_a_room_that_another_call_has_deleted_is_refused(demo: Hub) -> None:

@@ -14,7 +14,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import queries_history, search
 from mycelium_rooms.model import RoomRow
-from services.rooms.tests.hub import Hub, demo_hub, rebuilt, rows_of
+from services.rooms.tests.hub import Hub, demo_hub, rebuilt, words_of
 
 THREAD = "0190aaaa-0000-7000-8000-00000000beef"
 
@@ -80,7 +80,7 @@ def test_the_index_forgets_a_deleted_room(demo: Hub) -> None:
     demo.post("shared word")
     demo.ask(pb.DeleteRoomRequest(room="other"), "avery")
     demo.sweep()
-    assert len({row[1] for row in rows_of(demo.tables)["message_words"]}) == 1
+    assert len({row[1] for row in words_of(demo.tables)}) == 1
     assert listed(demo, query="shared") == ["shared word"]
 
 
@@ -241,7 +241,7 @@ def test_a_rebuilt_index_has_the_same_words(demo: Hub) -> None:
     """Promise 8, for the index."""
     message = demo.post("one two 三四").id
     demo.ask(pb.AmendMessageRequest(room="demo", message=message, content="two three"), "avery")
-    assert rows_of(rebuilt(demo.facts))["message_words"] == rows_of(demo.tables)["message_words"]
+    assert words_of(rebuilt(demo.facts)) == words_of(demo.tables)
 
 
 def test_ideographs_are_words_of_their_own() -> None:

@@ -892,8 +892,13 @@ class ReadFeedResponse(_message.Message):
 
     FACTS_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
     more: _builtins.bool
     """Whether more follow."""
+    truncated: _builtins.bool
+    """Whether facts that come right after `after` are not kept any more: the last million of the log are. Then the watcher
+    has missed some, and reads the present instead.
+    """
     @_builtins.property
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedFact]:
         """The facts."""
@@ -903,10 +908,11 @@ class ReadFeedResponse(_message.Message):
         *,
         facts: _abc.Iterable[Global___FeedFact] | None = ...,
         more: _builtins.bool = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "more", b"more"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "more", b"more", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
