@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from clients.cli.tests.conftest import Run
-from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer
+from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer, stream
 from mycelium_cli import periods
 from mycelium_cli.room.messages import needs_zone
 
@@ -141,3 +143,75 @@ def test_the_room_in_use_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert (ran.status, ran.err.split(" Next")[0]) == (2, "error: No active room set.")
     monkeypatch.setenv("MYCELIUM_ROOM_ID", "build")
     assert run("room", "use").out == "using build (from MYCELIUM_ROOM_ID)\n"
+
+
+def test_messages_oldest_first_begin_with_the_way_to_the_older_ones(scripted: ScriptedHub, run: Run) -> None:
+    """As an argument is read; in JSON too."""
+    items = [{**MESSAGE, "content": "second"}, {**MESSAGE, "content": "first"}]
+    page = answer(200, {"items": items, "next": "x~1", "older_before": "x~1"})
+    scripted.play(page, page)
+    lines = run("room", "messages", "--reverse", "--limit", "2").out.splitlines()
+    assert lines[0] == "older: mycelium room messages demo --limit 2 --reverse --before x~1"
+    assert [line for line in lines if line.startswith("  ")] == ["  first", "  second"]
+    told = json.loads(run("room", "messages", "--reverse", "--json").out)
+    assert [item["content"] for item in told["items"]] == ["first", "second"]
+
+
+@pytest.mark.parametrize("flag", ["--before", "--since"])
+def test_the_help_names_days(flag: str, run: Run) -> None:
+    """`today` works, so it is said."""
+    told = " ".join(run("room", "messages", "--help").out.split())
+    assert "today, yesterday" in told.partition(f"{flag} TIME")[2].partition("--")[0]
+
+
+def said(number: int, **more: object) -> dict[str, object]:
+    """A message of its own."""
+    at = {"id": f"m-{number:08d}", "seq": number, "created_at": f"2026-09-03T16:4{number}:00.000Z"}
+    return {**MESSAGE, **at, "content": f"text {number}", **more}
+
+
+def live(kind: str, data: object) -> str:
+    return f"event: {kind}\ndata: {json.dumps(data)}\n\n"
+
+
+LIVE = stream(": connected\n\n" + live("message", said(2)) + live("message", said(3)))
+GONE = answer(404, {"slug": "room.not_found", "detail": "Room not found: demo"})
+
+
+def test_a_watch_begins_with_what_was_said_last(scripted: ScriptedHub, run: Run) -> None:
+    """Looked up once the stream is open, so nothing is missed; what came meanwhile is shown once."""
+    scripted.play(LIVE, answer(200, {"items": [said(2), said(1)], "older_before": "x"}), GONE)
+    ran = run("room", "watch", "--tail", "2")
+    assert [line for line in ran.out.splitlines() if line.startswith("  ")] == ["  text 1", "  text 2", "  text 3"]
+    assert scripted.received[1].line == "GET /api/rooms/demo/messages?limit=2 HTTP/1.1"
+
+
+def test_a_watch_since_some_time_reads_every_page(scripted: ScriptedHub, run: Run) -> None:
+    """Of all rooms, in the order in which it was said; in JSON each is an event."""
+    pages = [{"items": [said(3, room="a")], "older_before": "x~1"}, {"items": [said(1, room="a")]}]
+    pages.append({"items": [said(2, room="b")]})
+    scripted.play(stream(": connected\n\n"), *[answer(200, page) for page in pages], GONE)
+    ran = run("room", "watch", "a", "b", "--since", "2h", "--json")
+    told = [json.loads(line) for line in ran.out.splitlines()]
+    assert [(line["event"], line["data"]["content"]) for line in told] == [
+        ("message", "text 1"),
+        ("message", "text 2"),
+        ("message", "text 3"),
+    ]
+    assert [request.line.split()[1] for request in scripted.received[1:4]] == [
+        "/api/rooms/a/messages?since=2h&limit=500",
+        "/api/rooms/a/messages?since=2h&limit=500&before=x~1",
+        "/api/rooms/b/messages?since=2h&limit=500",
+    ]
+
+
+def test_an_amended_message_is_shown_with_its_sender(scripted: ScriptedHub, run: Run) -> None:
+    """The stream tells only what has changed; one that is gone by then is shown without."""
+    amended = {"id": "m-00000001", "room": "demo", "content": "new", "edited_at": "2026-09-03T16:50:00.000Z"}
+    scripted.play(stream(live("message_amended", amended) * 2), answer(200, said(1)), GONE, GONE)
+    assert run("room", "watch").out.splitlines() == [
+        "@avery · 00000001 · 2026-09-03T16:50:00.000Z (edited)",
+        "  new",
+        "00000001 · 2026-09-03T16:50:00.000Z (edited)",
+        "  new",
+    ]

@@ -183,11 +183,25 @@ def test_the_environment_alone_is_enough_and_nothing_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+IN_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+
+
+def test_a_wait_on_a_terminal_says_who_waits_where(scripted: ScriptedHub) -> None:
+    """An empty screen for five minutes looks like a hang."""
+    scripted.play(answer(204), answer(204))
+    words = ["await", "--timeout", "0"]
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_TERMINAL, *PROGRAM, *words], capture_output=True, input=b"", timeout=30, check=False
+    )
+    said = "@avery waits in demo, for 0 s at most; Ctrl-C ends it\r\nnothing came for @avery in demo within 0 s\r\n"
+    assert (ran.returncode, ran.stdout.decode()) == (6, said)
+    assert run(*words).stderr == b"nothing came for @avery in demo within 0 s\n"
+
+
 def test_a_deletion_that_is_answered_no_is_refused_and_not_wrong_usage(scripted: ScriptedHub) -> None:
     """On a terminal it asks, and nothing leaves."""
-    script = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
     ran = subprocess.run(
-        [sys.executable, "-c", script, *PROGRAM, "room", "delete", "demo"],
+        [sys.executable, "-c", IN_TERMINAL, *PROGRAM, "room", "delete", "demo"],
         input=b"n\n", capture_output=True, timeout=30, check=False,
     )  # fmt: skip
     assert ran.returncode == 1

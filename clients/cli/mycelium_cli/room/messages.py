@@ -14,7 +14,7 @@ from mycelium_cli.output import Paint, clean_line, shell_word, short
 from mycelium_cli.periods import zone
 from mycelium_cli.wording import Document, message_lines, sender, text_lines
 
-_MOST = 500
+MOST = 500
 
 
 @command(
@@ -23,21 +23,27 @@ _MOST = 500
     "mycelium room messages --kind action --status open\nmycelium room messages --history a1b2c3d4",
 )
 @click.option("--room", metavar="ROOM", help="The room; the argument wins.", shell_complete=completing.rooms)
-@click.option("--limit", type=click.IntRange(1, _MOST), default=50, show_default=True, help="How many.")
-@click.option("--before", metavar="TIME", help="Only older ones: a timestamp as printed, or an age like 2h.")
-@click.option("--since", metavar="TIME", help="Only newer ones: a timestamp, an age like 1d, today or yesterday.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="How many.")
+@click.option(
+    "--before", metavar="TIME", help="Only older ones: a timestamp as printed, an age like 2h, today, yesterday."
+)
+@click.option(
+    "--since", metavar="TIME", help="Only newer ones: a timestamp as printed, an age like 1d, today, yesterday."
+)
 @click.option("--sender", metavar="HANDLE", help="Only what this one posted.", shell_complete=completing.anybody)
 @click.option("--kind", metavar="KIND", help="Only events of this kind: action, concern, source_event, your own.")
 @click.option("--status", metavar="STATUS", help="Only events that are open, in_progress, resolved or expired.")
 @click.option("--thread", metavar="ID", help="One thread instead of the channel.")
 @click.option("--search", "--q", "search", metavar="WORDS", help="Only messages with these words.")
 @click.option("--all", "everything", is_flag=True, help="The channel and all threads together.")
+@click.option("--reverse", is_flag=True, help="Oldest first, as they were said.")
 @click.option("--history", metavar="ID", help="One message with every text it has had.")
 @click.argument("name", required=False, metavar="[ROOM]", shell_complete=completing.rooms)
 def messages(here: Here, *, room: str | None, history: str | None, name: str | None, **filters: object) -> None:
     """Read a room's messages, newest first.
 
-    When there are older ones, the output ends with the --before value of the next page. Days begin at
+    When there are older ones, the output ends with the --before value of the next page; with --reverse it
+    begins with it. Days begin at
     midnight of this machine.
     """
     place = here.room(name or room)
@@ -47,6 +53,10 @@ def messages(here: Here, *, room: str | None, history: str | None, name: str | N
         return
     page = here.hub().get(api_path("rooms", place, "messages"), query_of(filters))
     again = command_again(place, filters)
+    if filters["reverse"]:
+        page["items"].reverse()
+        here.out.answer(page, lambda data, paint: draw_reversed(data, again, paint))
+        return
     here.out.answer(page, lambda data, paint: draw_page(data, again, paint))
 
 
@@ -82,8 +92,7 @@ def command_again(place: str, filters: dict[str, object]) -> str:
     for name in ("since", "sender", "kind", "status", "thread", "search"):
         if filters[name]:
             words.append(f"--{name} {shell_word(filters[name])}")
-    if filters["everything"]:
-        words.append("--all")
+    words += [flag for name, flag in (("everything", "--all"), ("reverse", "--reverse")) if filters[name]]
     return " ".join(words)
 
 
@@ -95,6 +104,16 @@ def draw_page(page: Document, again: str, paint: Paint) -> Iterator[str]:
         yield "no messages" if not page.get("older_before") else "no messages in this stretch"
     if page.get("older_before"):
         yield paint.dim(f"older: {again} --before {clean_line(page['older_before'])}")
+
+
+def draw_reversed(page: Document, again: str, paint: Paint) -> Iterator[str]:
+    """The same for who reads on downwards: the way to the older ones comes first."""
+    *lines, last = draw_page(page, again, paint)
+    if page.get("older_before"):
+        yield last
+        yield from lines
+    else:
+        yield from [*lines, last]
 
 
 def draw_history(message: Document, paint: Paint) -> Iterator[str]:

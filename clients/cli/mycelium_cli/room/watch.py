@@ -1,25 +1,32 @@
 """`room watch`: a room live, through cut lines and restarts of the hub."""
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import click
 
 from mycelium_cli import completing
-from mycelium_cli.api import api_path
+from mycelium_cli.api import Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
+from mycelium_cli.errors import Failure
 from mycelium_cli.output import Paint, at, clean_line, short
+from mycelium_cli.periods import zone
+from mycelium_cli.room.messages import MOST, needs_zone
 from mycelium_cli.stream import Event, follow
-from mycelium_cli.wording import Document, message_lines, person, text_lines
+from mycelium_cli.wording import Document, message_lines, person, sender, text_lines
 
 _REMEMBERED = 256
 
 
-@command("watch", example="mycelium room watch design-review\nmycelium room watch design-review ops --json")
+@command("watch", example="mycelium room watch design-review --tail 20\nmycelium room watch design-review ops --json")
 @click.option("--room", metavar="ROOM", help="The room; arguments win.", shell_complete=completing.rooms)
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Begin with the last N messages.")
+@click.option("--since", metavar="TIME", help="Begin with those since: an age like 2h, today, yesterday, a timestamp.")
 @click.argument("names", nargs=-1, metavar="[ROOM]...", shell_complete=completing.rooms)
-def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
+def watch(here: Here, *, room: str | None, tail: int | None, since: str | None, names: tuple[str, ...]) -> None:
     """Follow what is happening, live.
 
     Messages of the channel in full; a line for a message in a thread, a change of the board or of a
@@ -32,16 +39,57 @@ def watch(here: Here, *, room: str | None, names: tuple[str, ...]) -> None:
     else:
         path, query = api_path("stream"), {"room": places}
 
+    shown: set[str] = set()
+    screen = Screen(several=len(places) > 1)
+
     def opened(again: bool) -> None:
         here.out.note("back on the line" if again else f"watching {', '.join(places)}; Ctrl-C ends it")
+        if not again and (since or tail):
+            # From now on the stream has everything, so what lies before it can be looked up without a gap.
+            for message in history(hub, places, since, tail):
+                shown.add(message["id"])
+                _show(here, Event("message", "", ""), message, screen)
 
-    screen = Screen(several=len(places) > 1)
     for event in follow(hub, path, query, on_open=opened, on_lost=here.out.note):
-        _show(here, event, screen)
+        document = event.document()
+        if event.type == "message" and document.get("id") in shown:
+            continue
+        _show(here, event, document if here.json else with_sender(hub, event.type, document), screen)
 
 
-def _show(here: Here, event: Event, screen: "Screen") -> None:
-    document = event.document()
+def history(hub: Hub, places: list[str], since: str | None, tail: int | None) -> list[Document]:
+    """What was said in the rooms' channels before now, oldest first."""
+    found = [message for place in places for message in _latest(hub, place, since, tail)]
+    found.sort(key=lambda message: (str(message["created_at"]), message["seq"]))
+    return found if tail is None else found[-tail:]
+
+
+def _latest(hub: Hub, place: str, since: str | None, tail: int | None) -> list[Document]:
+    """Messages of one room, newest first, as many as are wanted."""
+    wanted = tail if tail is not None else sys.maxsize
+    query = {"since": since, "tz": zone() if needs_zone(since) else None}
+    found: list[Document] = []
+    before = None
+    while len(found) < wanted:
+        limit = min(wanted - len(found), MOST)
+        page = hub.get(api_path("rooms", place, "messages"), {**query, "limit": limit, "before": before})
+        found += page["items"]
+        before = page.get("older_before")
+        if not before:
+            break
+    return found
+
+
+def with_sender(hub: Hub, kind: str, data: Document) -> Document:
+    """An amendment tells what has changed; whose message it is stands in the message."""
+    if kind != "message_amended" or data.get("sender_handle"):
+        return data
+    with suppress(Failure):  # it may be gone by now
+        return {**hub.get(api_path("rooms", data["room"], "messages", data["id"])), **data}
+    return data
+
+
+def _show(here: Here, event: Event, document: Document, screen: "Screen") -> None:
     if here.json:
         here.out.data({"event": event.type, "id": event.id or None, "data": document}, one_line=True)
     else:
@@ -63,7 +111,9 @@ class Screen:
             yield where + first
             yield from rest
         elif kind == "message_amended" and not data.get("thread"):
-            yield f"{where}{short(data['id'])} · {paint.dim(clean_line(data['edited_at']))} {paint.dim('(edited)')}"
+            who = [paint.bold(sender(data))] if data.get("sender_handle") else []
+            head = [*who, short(data["id"]), paint.dim(clean_line(data["edited_at"]))]
+            yield f"{where}{' · '.join(head)} {paint.dim('(edited)')}"
             yield from text_lines(data["content"])
         elif line := self._small_print(kind, data):
             yield where + paint.dim(f"-- {line}")

@@ -1,5 +1,6 @@
 """`await`: wait for a message that mentions one, once or in a loop, printed or handed to a command."""
 
+import sys
 import time
 from collections.abc import Iterator
 
@@ -53,6 +54,9 @@ def wait(
     limit_s = duration_s(timeout, "--timeout") if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
     address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None)
     mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note)
+    if sys.stderr.isatty():
+        until = "" if limit_s is None else f", for {limit_s:g} s at most"
+        here.out.note(f"{at(address.handle) or 'you'} waits in {address.room}{until}; Ctrl-C ends it")
     status = _take_turns(here, mailbox, limit_s, program, loop=loop)
     if status != OK:
         raise click.exceptions.Exit(status)
