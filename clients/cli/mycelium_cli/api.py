@@ -14,9 +14,9 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http, usage
+from mycelium_cli.errors import Failure, exit_of_http, usage
 from mycelium_cli.output import note
-from mycelium_cli.problems import Answer, cut, failure_of_answer, stranger, unreached
+from mycelium_cli.problems import Answer, Document, cut, failure_of_answer, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 if TYPE_CHECKING:
@@ -42,14 +42,6 @@ class Caller(NamedTuple):
     handle: str
     session: str
     token: str
-
-
-class Document(dict[str, Any]):
-    """An object of the hub's answer; a field that is not there is the answer's fault, not this program's."""
-
-    def __missing__(self, key: str) -> Any:
-        cause = f'the answer of the hub has no "{key}": another version, or another program on that port'
-        raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium status --verbose")
 
 
 class _Again(Exception):

@@ -27,7 +27,7 @@ def handle_of(typed: str, source: str = "the handle") -> str:
     handle = typed.strip().removeprefix("@").lower()
     if not _HANDLE.fullmatch(handle):
         rule = "a to z, 0 to 9, dot, dash or underscore, at most 64, starting with a letter or digit"
-        raise usage(f'{source} is "{typed}", which is no handle ({rule})')
+        raise usage(f'{source} is "{typed}", which is no handle ({rule})', slug="handle.invalid")
     return handle
 
 
@@ -125,7 +125,7 @@ class Here:
         if found is None:
             hint = "mycelium room use <name> (or --room, or MYCELIUM_ACTIVE_ROOM)"
             cause = "No room context found: No room specified and no active room set"
-            raise usage(cause + _meant("MYCELIUM_ROOM", "MYCELIUM_ACTIVE_ROOM"), hint)
+            raise usage(cause + _meant("MYCELIUM_ROOM", "MYCELIUM_ACTIVE_ROOM"), hint, "cli.no_room")
         return str(found.value)
 
     def handle(self, flag: str | None) -> str:
@@ -134,5 +134,5 @@ class Here:
         if found is None and token() is None:
             hint = "mycelium iam <handle> (or --handle, or MYCELIUM_AGENT_HANDLE)"
             cause = "No handle found: nobody said who is acting"
-            raise usage(cause + _meant("MYCELIUM_HANDLE", "MYCELIUM_AGENT_HANDLE"), hint)
+            raise usage(cause + _meant("MYCELIUM_HANDLE", "MYCELIUM_AGENT_HANDLE"), hint, "cli.no_handle")
         return str(found.value) if found else ""

@@ -27,6 +27,16 @@ EXIT_STATUSES = {
     INTERRUPTED: "Ctrl-C",
 }
 
+# The slugs of failures that are no answer of the hub; theirs stand in the reference of errors.
+_OWN_SLUGS = {
+    REFUSED: "cli.refused",
+    USAGE: "cli.usage",
+    NOT_FOUND: "cli.not_found",
+    FORBIDDEN: "cli.forbidden",
+    UNREACHABLE: "cli.hub_unreachable",
+    INTERNAL: "cli.internal",
+}
+
 _BY_HTTP_STATUS = {
     400: USAGE,
     401: FORBIDDEN,
@@ -51,13 +61,20 @@ class Failure(Exception):
     """A command that can't go on: the cause, what to type next, and the exit status."""
 
     def __init__(
-        self, cause: str, *, exit_status: int = REFUSED, hint: str = "", problem: dict[str, Any] | None = None
+        self,
+        cause: str,
+        *,
+        exit_status: int = REFUSED,
+        hint: str = "",
+        slug: str = "",
+        problem: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(cause)
         self.cause = cause
         self.exit_status = exit_status
         self.hint = hint
         self.problem = problem or {}
+        self.slug = str(self.problem.get("slug") or slug or _OWN_SLUGS.get(exit_status, "cli.refused"))
         # Whether the hub has the request, for all that is known; then the same under the same key may be answered.
         self.arrived = bool(self.problem)
 
@@ -77,12 +94,13 @@ class Failure(Exception):
 
     def document(self) -> dict[str, Any]:
         """The same for a program that asked for `--json`: the hub's problem document and the exit status."""
-        return {**self.problem, "error": self.cause, "next": self.hint or None, "exit": self.exit_status}
+        own = {"slug": self.slug, "error": self.cause, "next": self.hint or None, "exit": self.exit_status}
+        return {**self.problem, **own}
 
 
-def usage(cause: str, hint: str = "") -> Failure:
+def usage(cause: str, hint: str = "", slug: str = "") -> Failure:
     """A failure of what was typed, found before any request."""
-    return Failure(cause, exit_status=USAGE, hint=hint)
+    return Failure(cause, exit_status=USAGE, hint=hint, slug=slug)
 
 
 def nearest(word: str, known: list[str]) -> str:

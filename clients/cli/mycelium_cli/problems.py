@@ -20,6 +20,14 @@ _NUMBERED = {"room.not_found", "handle.unregistered"}
 _HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
 
 
+class Document(dict[str, Any]):
+    """An object of the hub's answer; a field that is not there is the answer's fault, not this program's."""
+
+    def __missing__(self, key: str) -> Any:
+        cause = f'the answer of the hub has no "{key}": another version, or another program on that port'
+        raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium status --verbose")
+
+
 class Answer(NamedTuple):
     """The hub's answer: its status, its JSON (`None` when there is none) and its headers in lower case."""
 

@@ -101,6 +101,34 @@ def test_json_failures_are_documents_on_stderr(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        (("room", "show"), "cli.no_room"),
+        (("await", "--room", "x"), "cli.no_handle"),
+        (("iam", "a/b"), "handle.invalid"),
+        (("room", "sned"), "cli.usage"),
+        (("room", "send", "--typ", "x"), "cli.usage"),
+        (("room", "messages", "--limit", "many"), "cli.usage"),
+        (("room", "ls"), "cli.hub_unreachable"),
+    ],
+)
+def test_every_failure_has_a_slug_in_json(
+    words: tuple[str, ...], slug: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that the hub never saw: a program looks at it, not at the words."""
+    monkeypatch.setenv("MYCELIUM_API_URL", "http://127.0.0.1:9")
+    ran = run(*words, "--json")
+    assert (json.loads(ran.err)["slug"], ran.out) == (slug, "")
+
+
+def test_the_hubs_slug_stays_the_hubs(scripted: ScriptedHub, run: Run) -> None:
+    """With its number."""
+    scripted.play(answer(404, {"slug": "room.not_found", "detail": "Room not found: x", "status": 404}))
+    told = json.loads(run("room", "show", "x", "--json").err)
+    assert (told["slug"], told["status"], told["exit"]) == ("room.not_found", 404, 3)
+
+
+@pytest.mark.parametrize(
     ("typed", "meant"),
     [("sned", "send"), ("--titel", "--title"), ("SEND", "send"), ("zzz", ""), ("mess", "messages"), ("lx", "ls")],
 )

@@ -41,12 +41,11 @@ def respond(
     the room or a user.
     """
     place = here.room(room)
-    who = here.handle(handle)
     if not task and not reply_to:
         # Inside `await --exec` the session is another one than the loop's, so the loop says what to answer.
         task, reply_to = os.environ.get("MYCELIUM_THREAD"), os.environ.get("MYCELIUM_REPLY_TO")
     body = {
-        "handle": who,
+        "handle": here.handle(handle),
         "content": text_of(one_text(text, 'mycelium respond "all of it in quotes"')),
         "task": task,
         "reply_to": reply_to,
