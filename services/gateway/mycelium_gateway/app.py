@@ -16,8 +16,10 @@ from mycelium_gateway import openapi, problems, validation
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
+from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
 from mycelium_gateway.routes import delivery, docs, hub, members, messages, presence, rooms, stream, transfer, users
+from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 # The busiest first: an address is looked for in this order.
@@ -58,6 +60,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
         middleware=[
             Middleware(GuardMiddleware),
             Middleware(OriginMiddleware, names=names),
+            Middleware(LoadMiddleware, settings=gateway.settings if gateway else GatewaySettings()),
             Middleware(BodyLimitMiddleware),
         ],
     )

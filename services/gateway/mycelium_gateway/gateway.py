@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mycelium_gateway.live import Live
 from mycelium_gateway.presence import Presence
@@ -25,3 +27,4 @@ class Gateway:
     live: Live
     waits: Waits
     presence: Presence
+    health: Callable[[], dict[str, Any]]  # what the kernel says of this process

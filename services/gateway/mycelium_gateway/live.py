@@ -52,6 +52,11 @@ class Live:
         self.on_unwatched: Callable[[str], object] = lambda _room_id: None
 
     @property
+    def is_live(self) -> bool:
+        """Whether nothing is known to be missing."""
+        return self._tail.live
+
+    @property
     def epoch(self) -> str:
         """What the ids of this log's events begin with."""
         return self._connection.epoch

@@ -37,7 +37,9 @@ async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     waits = Waits(runtime.connection, keys, presence)
     live.on_fact, live.on_event, live.also = waits.on_fact, presence.happened, TELLING
     live.on_unwatched = presence.end
-    gateway = Gateway(settings, VERSION, runtime.connection, runtime.bus, runtime.clock, live, waits, presence)
+    gateway = Gateway(
+        settings, VERSION, runtime.connection, runtime.bus, runtime.clock, live, waits, presence, runtime.health
+    )
     names = Names(settings.host, settings.allowed_hosts)
     async with contextlib.AsyncExitStack() as stack:
         listener = stack.enter_context(server.bind(settings))

@@ -27,5 +27,11 @@ class GatewaySettings:
     stream_buffer_bytes: int = 4 * 1024 * 1024
     # Bytes that a bundle of a whole room may have, unpacked.
     bundle_bytes: int = 1024 * 1024 * 1024
+    # Requests that are worked on at once, in all and for one caller; more are told to come back.
+    requests_at_once: int = 512
+    requests_of_one: int = 256
+    # Streams, waits and bundles that are open at once, in all and for one caller.
+    lasting_at_once: int = 4_000
+    lasting_of_one: int = 1_000
     # Seconds that requests under way get to end when the hub stops. Waits and streams end at once.
     stop_s: float = 3.0

@@ -37,8 +37,7 @@ async def health(request: Request) -> Response:
     client = gateway.connection.client
     said = dict(zip(gateway.settings.services, await _ask_all(gateway), strict=True))
     faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
-    if not client.is_connected:
-        faults.insert(0, "the gateway has no connection to NATS")
+    faults[:0] = _own_faults(gateway)
     server = client.connected_server_version if client.is_connected else None
     body = {
         "status": "degraded" if faults else "ok",
@@ -52,6 +51,15 @@ async def health(request: Request) -> Response:
         "warnings": [*faults, *_risks(gateway)],
     }
     return answer(body)
+
+
+def _own_faults(gateway: Gateway) -> list[str]:
+    """What is wrong in this process."""
+    if not gateway.connection.client.is_connected:
+        return ["the gateway has no connection to NATS"]
+    said = gateway.health()
+    faults = [] if said["status"] == "ok" else [f"gateway is {said['status']}: {said['detail']}"]
+    return faults if gateway.live.is_live else [*faults, "live streams wait for the log"]
 
 
 def _risks(gateway: Gateway) -> list[str]:
