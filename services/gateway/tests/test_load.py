@@ -117,7 +117,8 @@ async def test_without_nats_it_says_so_and_recovers_alone(nats_server: testing.N
     async def is_red() -> bool:
         body: dict[str, Any] = (await hub.http.get("/health")).json()
         assert not body["warnings"] or body["status"] == "degraded"
-        return "the gateway has no connection to NATS" in body["warnings"]
+        warnings: list[str] = body["warnings"]
+        return "the gateway has no connection to NATS" in warnings
 
     await until(is_red)
     assert refused(await post(hub.http, "lost")) == (503, "unavailable", True)
@@ -127,7 +128,7 @@ async def test_without_nats_it_says_so_and_recovers_alone(nats_server: testing.N
 
     async def is_well() -> bool:
         body: dict[str, Any] = (await hub.http.get("/health")).json()
-        return body["status"] == "ok" and body["warnings"] == []
+        return bool(body["status"] == "ok" and body["warnings"] == [])
 
     await until(is_well)
     assert (await post(hub.http, "back")).status_code == 201
