@@ -60,10 +60,17 @@ class NatsSettings:
 
 
 class Connection:
-    """A connected client with JetStream, that tells its listeners when it is connected again."""
+    """A connected client with JetStream, that tells its listeners when it is connected again.
 
-    def __init__(self, client: Client, settings: NatsSettings, listeners: list[Callable[[], None]]) -> None:
+    `lost` is set when the client has given up for good, as it does when the server closes it for breaking the
+    protocol: then whoever started the service has to start it again.
+    """
+
+    def __init__(
+        self, client: Client, settings: NatsSettings, listeners: list[Callable[[], None]], lost: asyncio.Event
+    ) -> None:
         self.client = client
+        self.lost = lost
         self.settings = settings
         self.jetstream: JetStreamContext = client.jetstream(timeout=5)
         self.epoch = ""
@@ -88,6 +95,11 @@ class Connection:
         async def disconnected() -> None:
             LOGGER.info("connection to NATS lost")
 
+        lost = asyncio.Event()
+
+        async def closed() -> None:
+            lost.set()
+
         client = await _connect(
             settings,
             settings.user,
@@ -98,8 +110,9 @@ class Connection:
             pending_size=64 * 1024 * 1024,
             reconnected_cb=reconnected,
             disconnected_cb=disconnected,
+            closed_cb=closed,
         )
-        return cls(client, settings, listeners)
+        return cls(client, settings, listeners, lost)
 
     def on_reconnect(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each time the connection came back."""

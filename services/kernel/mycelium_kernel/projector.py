@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mycelium_kernel import tasks
@@ -42,6 +42,7 @@ class Projector:
     _mender: asyncio.Task[None] | None = None
     _halted: bool = True
     _for_good: bool = False
+    _held: list[RawFact] | None = None
 
     def __post_init__(self) -> None:
         self._applier = Applier(self.projection)
@@ -71,12 +72,17 @@ class Projector:
         if self._tail:
             await self._tail.stop()
         self._halted = False
+        if self._held:
+            self._held.clear()  # they come again, after those before them
         self._tail = Tail(self.connection, self.projection.filters, self._on_facts)
         await self._tail.start(self.tables.position)
 
     def _on_facts(self, facts: list[RawFact]) -> None:
         """Apply facts in one transaction; when one of them fails, one by one up to that."""
         if self._halted:
+            return
+        if self._held is not None:
+            self._held += facts
             return
         try:
             self._apply(facts)
@@ -97,6 +103,17 @@ class Projector:
             if fact.sequence > self.tables.position:
                 self._applier.apply(self.tables, fact)
         self.tables.commit(max(self.tables.position, facts[-1].sequence))
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Write nothing within the block, so that another may; the facts that come meanwhile are applied at its end."""
+        self._held = []
+        try:
+            yield
+        finally:
+            facts, self._held = self._held, None
+            if facts:
+                self._on_facts(facts)
 
     def _roll_back(self) -> None:
         try:

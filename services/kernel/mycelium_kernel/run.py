@@ -184,7 +184,7 @@ async def _listen(runtime: Runtime) -> None:
     service = runtime.service
     runtime.spawn("log", _bound(_guard, runtime))
     if runtime.projector:
-        runtime.spawn("sweeper", partial(sweep, runtime.projector.projection, runtime.projector.tables))
+        runtime.spawn("sweeper", partial(sweep, runtime.projector))
     for worker in service.workers:
         runtime.spawn(getattr(worker, "__name__", "worker"), _bound(worker, runtime))
     for reaction in service.reactions:

@@ -2,7 +2,8 @@
 
 What counts as gone is decided elsewhere and at once: an erased room by its tombstone, old facts of the feed by the
 position of the tables. Their rows go by and by, in each process for itself, and a restart goes on where it was. After
-a room's rows its service tidies up, and the write-ahead log is emptied, so that no text of it is left on disk.
+a room's rows its service tidies up, and the write-ahead log is emptied, so that no text of it is left on disk. Nobody
+can say how long one step of tidying takes, so that is done beside the event loop, while the projector holds back.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import time
 from collections.abc import Iterator
 
 from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.projector import Projector
 from mycelium_kernel.service import Projection
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import Tables, is_damage
 
 LOOK_S, PAUSE_S = 0.5, 0.001  # between looks, and between steps, in which others are served
 ROWS = 100  # that one step deletes at most
 STEP_S = 0.01  # a step that took longer is followed by smaller ones: rows may hold large texts
 ENTITIES = "DELETE FROM entity WHERE subject IN (SELECT subject FROM entity WHERE subject > ? AND subject < ? LIMIT ?)"
+FULL, SWEPT, CLEAN = range(3)  # what is left of an erased room: rows, what is to be tidied up, nothing
+IN_STATE = "SELECT room_id FROM erased INDEXED BY erased_left WHERE state < 2 AND state = ? LIMIT 1"
 # What the kernel's own tables have of an erased room, and what they need not keep.
 KERNEL_TABLES = {"feed": "sequence", "answered": "sequence"}
 FORGET = [
@@ -28,19 +32,28 @@ FORGET = [
 ]
 
 
-async def sweep(projection: Projection, tables: Tables) -> None:
+async def sweep(projector: Projector) -> None:
     """Look for ever whether there is something to sweep."""
-    sweeper = Sweeper(projection, tables)
+    sweeper = Sweeper(projector.projection, projector.tables)
     while True:
         try:
             is_busy = sweeper.step()
+            if not is_busy and sweeper.is_untidy():
+                with projector.held():
+                    await asyncio.to_thread(sweeper.tidy)
+                is_busy = True
         except Unavailable:  # the tables are damaged, and built again meanwhile
+            is_busy = False
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            projector.fail(error)
             is_busy = False
         await asyncio.sleep(PAUSE_S if is_busy else LOOK_S)
 
 
 class Sweeper:
-    """Sweeps step by step."""
+    """Sweeps step by step. A room is first swept, then, with all that were swept meanwhile, tidied up after."""
 
     def __init__(self, projection: Projection, tables: Tables) -> None:
         self._tables = tables
@@ -54,25 +67,30 @@ class Sweeper:
         self._is_shrunk = False
 
     def step(self) -> bool:
-        """Sweep a little; False when nothing is left to sweep now."""
-        try:
-            return self._sweep_rooms() or self._forget() or self._shrink()
-        except sqlite3.DatabaseError as error:
-            self._tables.check_damage(error)
-            raise
+        """Delete a little; False when nothing is left to delete now."""
+        return self._sweep_rooms() or self._forget() or self._shrink()
+
+    def is_untidy(self) -> bool:
+        """Whether rooms were swept after which nobody has tidied up."""
+        return self._tables.one(IN_STATE, SWEPT) is not None
+
+    def tidy(self) -> bool:
+        """Tidy up a little after the rooms that were swept; False when that is done. Needs to be the only writer."""
+        with self._tables.beside() as tables:
+            if self._tidy and self._tidy(tables, not self._is_tidying):
+                self._is_tidying = True
+                return True
+            tables.execute("UPDATE erased SET state = ? WHERE state = ?", CLEAN, SWEPT)
+        self._is_tidying = self._is_shrunk = False
+        return False
 
     def _sweep_rooms(self) -> bool:
-        row = self._tables.one("SELECT room_id FROM erased INDEXED BY erased_unswept WHERE swept = 0 LIMIT 1")
+        row = self._tables.one(IN_STATE, FULL)
         if row is None:
             return False
-        self._is_shrunk = False
-        if self._sweep_room(row[0]):
-            self._is_tidying = False
-        elif self._tidy and self._tidy(self._tables, not self._is_tidying):
-            self._is_tidying = True
-        else:
-            self._is_tidying = False
-            self._tables.execute("UPDATE erased SET swept = 1 WHERE room_id = ?", row[0])
+        if not self._sweep_room(row[0]):
+            self._tables.execute("UPDATE erased SET state = ? WHERE room_id = ?", SWEPT, row[0])
+            self._is_tidying = False  # begins anew, with this room
         return True
 
     def _sweep_room(self, room_id: str) -> bool:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,9 +37,9 @@ CREATE INDEX answered_room ON answered (room_id);
 -- The facts of rooms in order, for watchers that missed some.
 CREATE TABLE feed (sequence INTEGER PRIMARY KEY, room_id TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX feed_room ON feed (room_id, sequence);
--- Rooms that were erased; later facts of them are ignored. `swept` is 1 when no row of it is left in this file.
-CREATE TABLE erased (room_id TEXT PRIMARY KEY, swept INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX erased_unswept ON erased (swept) WHERE swept = 0;
+-- Rooms that were erased; later facts of them are ignored. `state` says what is left of it in this file (`sweeping`).
+CREATE TABLE erased (room_id TEXT PRIMARY KEY, state INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX erased_left ON erased (state) WHERE state < 2;
 """
 KERNEL_VERSION = 2
 KEPT_FACTS = 1_000_000  # how many facts back a watcher can resume, and a repeat still gets the first answer
@@ -119,7 +119,7 @@ class Tables:
         try:
             row: tuple[Any, ...] | None = self._connection.execute(sql, parameters).fetchone()
         except sqlite3.DatabaseError as error:
-            self.check_damage(error)
+            self._check_damage(error)
             raise
         return row
 
@@ -128,7 +128,7 @@ class Tables:
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            self.check_damage(error)
+            self._check_damage(error)
             raise
 
     def iterate(self, sql: str, *parameters: Any) -> Iterable[tuple[Any, ...]]:
@@ -139,8 +139,8 @@ class Tables:
         """Change rows; for the projector only. Returns how many were changed."""
         return self._connection.execute(sql, parameters).rowcount
 
-    def check_damage(self, error: Exception) -> None:
-        """Raise `Unavailable` when an error says that the file is damaged: it is built again meanwhile."""
+    def _check_damage(self, error: Exception) -> None:
+        """Tell a reader of a damaged file to come back: it is built again meanwhile."""
         if is_damage(error):
             self.on_damage(error)
             raise Unavailable("the tables are damaged and are being built again") from error
@@ -225,6 +225,18 @@ class Tables:
         if table in {"feed", "answered"}:
             sql += f" AND sequence > {self.kept_after}"
         return sql
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[Tables]:
+        """The same tables through another connection, for a thread; the same one when they are in memory."""
+        if self._path is None:
+            yield self
+            return
+        other = Tables(self._path, self._projection, self._epoch, _connect(str(self._path)))
+        try:
+            yield other
+        finally:
+            other.close()
 
     def shrink(self) -> bool:
         """Move everything into the main file and empty the write-ahead log, so that erased text is gone from disk.

@@ -198,3 +198,12 @@ async def test_an_attempt_ends_when_the_connection_comes_back(
 
     with pytest.raises(TimeoutError):
         await waiting
+
+
+async def test_a_connection_that_the_server_closes_for_good_says_so(connection: Connection) -> None:
+    """Breaking the protocol ends a client of NATS for ever; whoever runs the service has to know."""
+    assert not connection.lost.is_set()
+    await connection.client.publish("x" * 5000, b"")
+
+    async with asyncio.timeout(10):
+        await connection.lost.wait()

@@ -385,7 +385,7 @@ async def test_an_erased_room_is_gone_from_every_table_and_from_the_file(
 
         dump = tables.dump()
         assert ROOM not in repr({name: rows for name, rows in dump.items() if name != "erased"})
-        await toy.until(lambda: tables.one("SELECT 1 FROM erased WHERE swept"))
+        await toy.until(lambda: tables.one("SELECT 1 FROM erased WHERE state"))
         for table in ("post", "feed", "answered"):
             assert not tables.all(f"SELECT * FROM {table} WHERE room_id = ?", ROOM)
         assert not tables.all("SELECT * FROM entity WHERE subject LIKE ?", f"%{ROOM}%")

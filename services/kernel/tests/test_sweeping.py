@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import sqlite3
-from pathlib import Path
+import threading
 
 import pytest
 
 from mycelium.rooms.v1 import events_pb2
-from mycelium_kernel import events, headers, subjects, sweeping
+from mycelium_kernel import events, headers, projector, subjects, sweeping
 from mycelium_kernel.applier import Applier
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.bus import Bus
 from mycelium_kernel.sweeping import Sweeper
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
 from services.kernel.tests import toy
-from services.kernel.tests.toy import ROOM
+from services.kernel.tests.toy import BOUND_S, ROOM, Start
 
 NEIGHBOUR = ROOM[:-1] + "2"
 LARGE = dataclasses.replace(toy.PROJECTION, room_tables=(), swept_tables={"post": "sequence"})
@@ -58,7 +59,10 @@ def test_a_room_is_swept_in_small_steps_and_its_neighbour_stays(tables: Tables) 
         before = after
     assert before == {"post": 100, "feed": 100, "answered": 100, "entity": 200}
     assert tables.dump() == dump
-    assert tables.all("SELECT * FROM erased") == [(ROOM, 1)]
+    assert sweeper.is_untidy()
+    assert not sweeper.tidy()
+    assert not sweeper.is_untidy()
+    assert tables.all("SELECT * FROM erased") == [(ROOM, sweeping.CLEAN)]
     assert not sweeper.step()
 
 
@@ -88,7 +92,7 @@ def test_a_key_of_an_erased_room_answers_nobody_and_is_free(tables: Tables) -> N
 
 
 def test_a_service_tidies_up_after_a_room_until_it_is_done(tables: Tables) -> None:
-    """From the beginning after each room's rows, and only then is the room swept."""
+    """From the beginning after more rooms were swept."""
     calls: list[bool] = []
 
     def tidy(_tables: Tables, first: bool) -> bool:
@@ -97,25 +101,57 @@ def test_a_service_tidies_up_after_a_room_until_it_is_done(tables: Tables) -> No
         return len(calls) < 3
 
     sweeper = Sweeper(dataclasses.replace(LARGE, tidy=tidy), tables)
-    while sweeper.step():
+    while sweeper.step() or sweeper.tidy():
         pass
     assert calls == [True, False, False]
+    tables.execute("INSERT INTO erased VALUES ('another', 0)")
+    while sweeper.step():
+        pass
+    assert not sweeper.tidy()
+    assert calls[3:] == [True]
 
 
-def test_a_sweeper_that_meets_damage_has_the_tables_built_again(tmp_path: Path) -> None:
-    """As whoever reads them does."""
-    path = tmp_path / "t.sqlite"
-    tables = Tables.anew(path, LARGE, "epoch")
-    for place in range(2_000):
-        tables.put_answered(place, "", f"k{place}", "b", ROOM)
-    tables.execute("INSERT INTO erased VALUES (?, 0)", ROOM)
-    tables.close()
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2] + b"\xff" * (len(data) - len(data) // 2))
-    told: list[Exception] = []
-    spoilt = Tables.open(path, LARGE, "epoch")
-    spoilt.on_damage = told.append
-    with pytest.raises(Unavailable):
-        Sweeper(LARGE, spoilt).step()
-    assert [type(error) for error in told] == [sqlite3.DatabaseError]
-    spoilt.close()
+async def test_facts_that_come_while_a_service_tidies_up_are_applied_after(start: Start, bus: Bus) -> None:
+    """The event loop goes on, reads are answered; the rows of what is stored meanwhile come in their order."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def tidy(_tables: Tables, _first: bool) -> bool:
+        begun.set()
+        assert go_on.wait(BOUND_S)
+        return False
+
+    projection = dataclasses.replace(toy.PROJECTION, tidy=tidy)
+    async with start(toy.service(projection=projection)) as runtime:
+        tables = runtime.tables
+        assert tables
+        await toy.save(bus, "before")
+        await toy.store(runtime, subjects.room_name("name"), events_pb2.RoomDeleted(room_id=ROOM))
+        await asyncio.to_thread(begun.wait, BOUND_S)
+        stored = [await toy.save(bus, f"u{number}") for number in range(3)]
+        assert tables.all("SELECT handle FROM user") == [("before",)]
+        go_on.set()
+        assert await toy.names_of(bus) == ["before", "u0", "u1", "u2"]
+        assert tables.position == stored[-1].sequence
+
+
+async def test_a_sweeper_that_meets_damage_has_the_tables_built_again(
+    start: Start, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when nobody else reads what is damaged."""
+    monkeypatch.setattr(projector, "MEND_S", (0.02, 0.1))
+    damages = [sqlite3.DatabaseError("database disk image is malformed")]
+
+    def tidy(_tables: Tables, _first: bool) -> bool:
+        if damages:
+            raise damages.pop()
+        return False
+
+    async with start(toy.service(projection=dataclasses.replace(toy.PROJECTION, tidy=tidy))) as runtime:
+        tables = runtime.tables
+        assert tables
+        await toy.save(bus, "kept")
+        await toy.store(runtime, subjects.room_name("name"), events_pb2.RoomDeleted(room_id=ROOM))
+        await toy.until(lambda: not damages)
+        await toy.until(lambda: tables.one("SELECT 1 FROM erased WHERE state = ?", sweeping.CLEAN))
+        assert await toy.names_of(bus) == ["kept"]
+        assert runtime.health()["status"] == "ok"

@@ -136,7 +136,7 @@ class Hub:
     def sweep(self) -> None:
         """What is left of deleted rooms goes."""
         sweeper = Sweeper(PROJECTION, self.tables)
-        while sweeper.step():
+        while sweeper.step() or sweeper.tidy():
             pass
 
     def post(

@@ -164,21 +164,24 @@ async def test_tombstones_stay_and_each_room_of_a_name_is_erased(
         await vanishes(tmp_path, *texts_of("zeppelin"), "zeppelin")
 
 
+async def deleted_with_a_late_fact(runtime: Runtime, ask: Ask, folder: Path) -> None:
+    """A room was erased from the log, and then a fact of it was stored that had been decided before."""
+    room_id = await fill(ask, "a", 1)
+    await ask(pb.DeleteRoomRequest(room="a"))
+    await vanishes(folder / "nats", *texts_of("a"))
+    event = events_pb2.MessagePosted(room_id=room_id, message_id="x", content=f"{SECRET} a.")
+    stored = {"Myc-Type": events.type_name(event)}
+    deadline = runtime.clock() + timedelta(seconds=5)
+    await runtime.log.append(subjects.posts(room_id), event.SerializeToString(), stored, expect=None, deadline=deadline)
+
+
 async def test_a_fact_that_came_late_is_erased_by_the_timer(
     nats_server: testing.NatsServer, tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was decided before the room was deleted, and stored after."""
-    monkeypatch.setattr(erasing, "AGAIN_S", 1.0)
+    monkeypatch.setattr(erasing, "AGAIN_S", 2.0)
     async with running(nats_server, tmp_path / "tables") as runtime:
-        room_id = await fill(ask, "a", 1)
-        await ask(pb.DeleteRoomRequest(room="a"))
-        await vanishes(tmp_path, *texts_of("a"))
-        event = events_pb2.MessagePosted(room_id=room_id, message_id="x", content=f"{SECRET} a.")
-        stored = {"Myc-Type": events.type_name(event)}
-        deadline = runtime.clock() + timedelta(seconds=5)
-        await runtime.log.append(
-            subjects.posts(room_id), event.SerializeToString(), stored, expect=None, deadline=deadline
-        )
+        await deleted_with_a_late_fact(runtime, ask, tmp_path)
         assert found(tmp_path / "nats", *texts_of("a"))
         await vanishes(tmp_path, *texts_of("a"))
 
@@ -189,15 +192,7 @@ async def test_the_timers_of_late_facts_are_armed_again(
     """They do not outlive NATS, the room's grave does."""
     monkeypatch.setattr(erasing, "AGAIN_S", 2.0)
     async with running(nats_server, tmp_path / "tables") as runtime:
-        room_id = await fill(ask, "a", 1)
-        await ask(pb.DeleteRoomRequest(room="a"))
-        await vanishes(tmp_path, *texts_of("a"))
-        event = events_pb2.MessagePosted(room_id=room_id, message_id="x", content=f"{SECRET} a.")
-        stored = {"Myc-Type": events.type_name(event)}
-        deadline = runtime.clock() + timedelta(seconds=5)
-        await runtime.log.append(
-            subjects.posts(room_id), event.SerializeToString(), stored, expect=None, deadline=deadline
-        )
+        await deleted_with_a_late_fact(runtime, ask, tmp_path)
         nats_server.kill()
         await nats_server.start()
         await vanishes(tmp_path, *texts_of("a"))
