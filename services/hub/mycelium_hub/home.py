@@ -120,6 +120,18 @@ class Home:
             return None
         return descriptor
 
+    def is_here(self) -> bool:
+        """Whether this process's lock and the server's store still stand where others would look for them.
+
+        Where they don't, somebody has deleted or replaced the home under a running hub: what is acknowledged from then
+        on would go into files that nobody can find again.
+        """
+        try:
+            signed = self.lock_file.read_text().strip()
+        except OSError:
+            return False
+        return signed == str(os.getpid()) and self.store.is_dir() and any(self.store.iterdir())
+
     def owner(self) -> int | None:
         """The process that holds the lock; None when nobody does."""
         if not self.lock_file.exists():

@@ -131,4 +131,4 @@ def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str
         "accounts": {"APP": {"jetstream": "enabled", "users": [*app_users, doctor]}, "SYS": {"users": [monitor]}},
         "system_account": "SYS",
     }
-    return json.dumps(config, indent=2) + "\n"
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"  # its parser has no \u escapes

@@ -10,22 +10,29 @@ import os
 import resource
 import signal
 import socket
+import sys
 import time
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mycelium_hub import __version__, address, disk, logs, nats_server, processes
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, Running, Started
-from mycelium_hub.services import NAMES, PARTS, Part, Stop, Surroundings
+from mycelium_hub.services import NAMES, PARTS, Part, Surroundings
 from mycelium_hub.settings import HubSettings
 from mycelium_hub.supervisor import Child
 from mycelium_kernel import tasks
+
+if TYPE_CHECKING:  # loaded with the first service
+    from mycelium_kernel.run import Runtime
 
 LOGGER = logging.getLogger(__name__)
 ANSWER_S = 20.0
 STOP_S = 6.0  # for all services together
 LEAST_S = 0.5  # for each, also when one before took all the time
+LOOK_S = 1.0  # between looks whether the home is still there
+AGAIN_S = 1.0  # between the tries to start a part again
 GIVE_UP_S = 5.0  # for a start that was interrupted
 
 
@@ -63,12 +70,14 @@ class Hub:
         self.url = address.url(listener)
         self._echo = echo
         self._nats: Child | None = None
-        self._stops: list[tuple[str, Stop]] = []
+        self._running: list[tuple[str, Runtime]] = []
         self._guard: asyncio.Task[None] | None = None
+        self._minding: list[asyncio.Task[None]] = []
+        self._end = asyncio.Event()
 
     async def run(self) -> None:
         """Start, wait for SIGTERM, SIGINT or SIGHUP, stop. A signal during the start ends it there."""
-        end = asyncio.Event()
+        end = self._end
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, _end_or_die, end)
@@ -95,26 +104,55 @@ class Hub:
         for part in PARTS:
             nats = nats_server.settings(self.home, nats_port, part.name)
             surroundings = Surroundings(self.home, self.settings, nats, self.listener)
-            self._stops.append((part.name, await _start_part(part, surroundings)))
+            self._running.append((part.name, await _start_part(part, surroundings)))
+            self._minding.append(asyncio.create_task(self._mind(part, surroundings)))
         await _answers(self.url)
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told = {key: (sourced.value, sourced.source) for key, sourced in self.settings.found.items()}
         self.home.record(Started(os.getpid(), told, time.time(), processes.boot_s()))
         self.home.announce(Running(self.url, os.getpid(), __version__, now))
+        self._minding.append(asyncio.create_task(self._watch_home()))
         LOGGER.info("ready at %s", self.url)
         print(f"The hub answers at {self.url}", flush=True)
+
+    async def _watch_home(self) -> None:
+        """End when the home is gone: a hub that acknowledges into deleted files promises what it can't keep."""
+        while self.home.is_here():  # noqa: ASYNC110 - a deletion tells nobody
+            await asyncio.sleep(LOOK_S)
+        print(f"mycelium-hub: its home {self.home.path} was deleted or replaced; it ends", file=sys.stderr, flush=True)
+        LOGGER.error("the home %s was deleted or replaced under a running hub: it ends", self.home.path)
+        self._end.set()
+
+    async def _mind(self, part: Part, surroundings: Surroundings) -> None:
+        """Start a part anew whenever NATS has closed its connection for good."""
+        place = [name for name, _ in self._running].index(part.name)
+        while True:
+            runtime = self._running[place][1]
+            await runtime.connection.lost.wait()
+            LOGGER.error("%s has lost its connection for good: starting it again", part.name)
+            stopping = asyncio.create_task(runtime.stop())
+            await asyncio.wait((stopping,), timeout=STOP_S)
+            await tasks.end([stopping], again_s=LEAST_S)
+            self._running[place] = (part.name, await self._start_again(part, surroundings))
+
+    async def _start_again(self, part: Part, surroundings: Surroundings) -> Runtime:
+        while True:
+            try:
+                return await _start_part(part, surroundings)
+            except Refused:  # logged where it was raised
+                await asyncio.sleep(AGAIN_S)
 
     async def _stop(self) -> None:
         """Stop in the reverse order of the start, so that nothing loses what it stands on."""
         self.home.withdraw()
-        await tasks.end([self._guard])
+        await tasks.end([self._guard, *self._minding], again_s=LEAST_S)
         if self._nats:
             await self._nats.end_if_frozen()
         stuck = False
         until = asyncio.get_running_loop().time() + STOP_S
-        while self._stops:
-            name, stop = self._stops.pop()
-            stopping = asyncio.ensure_future(stop())
+        while self._running:
+            name, runtime = self._running.pop()
+            stopping = asyncio.create_task(runtime.stop())
             left = max(LEAST_S, until - asyncio.get_running_loop().time())
             await asyncio.wait((stopping,), timeout=left)
             if not stopping.done():
@@ -137,7 +175,7 @@ def _end_or_die(end: asyncio.Event) -> None:
     end.set()
 
 
-async def _start_part(part: Part, surroundings: Surroundings) -> Stop:
+async def _start_part(part: Part, surroundings: Surroundings) -> Runtime:
     """Start a service in a context of its own, by which the log knows whose record it is."""
     from structlog.contextvars import bind_contextvars
 

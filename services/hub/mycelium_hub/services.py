@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,7 @@ from mycelium_hub.settings import HubSettings
 
 if TYPE_CHECKING:  # loaded with the first service, so that what is refused is refused at once
     from mycelium_kernel.connections import NatsSettings
-
-Stop = Callable[[], Awaitable[None]]
+    from mycelium_kernel.run import Runtime
 
 
 @dataclass(frozen=True)
@@ -32,22 +31,21 @@ class Part:
     """A service: its NATS user, whose name is also that of its log, and how it starts."""
 
     user: User
-    start: Callable[[Surroundings], Coroutine[None, None, Stop]]
+    start: Callable[[Surroundings], Coroutine[None, None, Runtime]]
 
     @property
     def name(self) -> str:
         return self.user.name
 
 
-async def _rooms(given: Surroundings) -> Stop:
+async def _rooms(given: Surroundings) -> Runtime:
     from mycelium_kernel import run
     from mycelium_rooms.service import service
 
-    runtime = await run.start(service(rooms_folder=given.home.rooms), given.nats, given.home.tables)
-    return runtime.stop
+    return await run.start(service(rooms_folder=given.home.rooms), given.nats, given.home.tables)
 
 
-async def _gateway(given: Surroundings) -> Stop:
+async def _gateway(given: Surroundings) -> Runtime:
     from mycelium_gateway.service import service
     from mycelium_gateway.settings import GatewaySettings
     from mycelium_kernel import run
@@ -59,8 +57,7 @@ async def _gateway(given: Surroundings) -> Stop:
         allowed_hosts=given.settings.allowed_hosts,
         services=tuple(name for name in NAMES if name != "gateway"),
     )
-    runtime = await run.start(service(settings), given.nats, None)
-    return runtime.stop
+    return await run.start(service(settings), given.nats, None)
 
 
 PARTS = (

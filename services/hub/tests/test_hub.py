@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,28 +22,17 @@ if TYPE_CHECKING:
     from services.hub.tests.conftest import HubCommand
 
 Wait = Callable[[Callable[[], object]], None]
-READY_S = 3.0
-TRIES = 3  # the first compiles a fresh clone, and the machine may be busy
 
 
-def test_it_answers_within_three_seconds_of_an_empty_home(hub: HubCommand) -> None:
-    """Where it is stands in `run/hub.json`, private, only once it answers there."""
-    took: list[float] = []
-    pid = 0
-    for _ in range(TRIES):
-        hub("down", "--volumes", "--yes")
-        began = time.monotonic()
-        pid = hub.start()
-        took.append(time.monotonic() - began)
-        if took[-1] < READY_S:
-            break
+def test_it_tells_where_it_is_only_once_it_answers_there(hub: HubCommand) -> None:
+    """Where it is stands in `run/hub.json`, private. How soon, on an empty home, is measured in bench/."""
+    pid = hub.start()
     written = json.loads(hub.home.hub_file.read_text())
     assert written.keys() == {"url", "pid", "version", "started_at"}
     assert written["pid"] == pid
     assert hub.home.hub_file.stat().st_mode & 0o777 == 0o600
     assert calls.call(written["url"], "GET", "/healthz") == (200, "ok")
     assert calls.call(written["url"], "GET", "/health")[1]["status"] == "ok"
-    assert min(took) < READY_S
 
 
 def test_up_twice_says_where_it_already_is(hub: HubCommand) -> None:
@@ -141,6 +130,25 @@ def test_a_signal_while_it_starts_ends_it_there(hub: HubCommand, wait: Wait) -> 
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 0
     assert not hub.processes()
+
+
+@pytest.mark.parametrize("gone", ["", "nats"])
+def test_a_hub_whose_home_is_deleted_ends(hub: HubCommand, gone: str) -> None:
+    """It must not go on acknowledging into files that nobody can find again."""
+    pid = hub.start()
+    shutil.rmtree(hub.home.path / gone)
+
+    assert processes.wait_until(lambda: not hub.processes(), 20), pid
+
+
+def test_a_home_may_have_any_letters(hub: HubCommand, tmp_path: Path) -> None:
+    """The server's configuration names the home, in a notation that has no escapes for them."""
+    other = type(hub)(tmp_path / "jörg's 家")
+    other.start()
+    try:
+        assert calls.call(other.url, "GET", "/health")[1]["status"] == "ok"
+    finally:
+        other("down")
 
 
 def test_two_hubs_run_side_by_side(hub: HubCommand, tmp_path: Path) -> None:

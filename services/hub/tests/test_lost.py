@@ -1,0 +1,40 @@
+"""A service whose connection NATS has closed for good is started again by the hub, on the same port and tables."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from pathlib import Path
+
+import pytest
+
+from mycelium_hub import address, settings
+from mycelium_hub.home import Home
+from mycelium_hub.serve import Hub
+from services.hub.tests import calls
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["rooms", "gateway"])
+async def test_a_service_that_lost_its_connection_is_started_again(tmp_path: Path, place: int) -> None:
+    """Breaking the protocol once must not leave a hub that answers nothing for ever."""
+    home = Home(tmp_path / "home")
+    home.prepare()
+    with home.owned(), contextlib.closing(address.listen("127.0.0.1", 0)) as listener:
+        hub = Hub(home, settings.load(home.path, {}), listener, echo=False)
+        running = asyncio.create_task(hub.run())
+        async with asyncio.timeout(20):
+            while home.running() is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        await asyncio.to_thread(calls.call, hub.url, "POST", "/api/rooms", {"name": "demo"})
+        before = hub._running[place][1]
+        await before.connection.client.publish("x" * 5000, b"")
+        async with asyncio.timeout(20):
+            await before.connection.lost.wait()
+            while hub._running[place][1] is before:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        posted = await asyncio.to_thread(calls.post, hub.url, "hi")
+        signal.raise_signal(signal.SIGTERM)
+        await running
+
+    assert posted["content"] == "hi"
