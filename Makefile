@@ -14,6 +14,8 @@ SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli)
 TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts docs e2e bench),\
 	$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 ARGS ?=
+# Test files that run at the same time; most of them wait for servers.
+WORKERS ?= 3
 
 export PATH := $(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -45,7 +47,7 @@ check: setup check-format check-types check-arrows check-proto check-text check-
 	@python -m pytest -q tests/test_tidy.py
 
 test: check ## check, then every test but the long ones
-	@python -m pytest -m "not long" $(ARGS)
+	@python -m pytest -m "not long" -n $(WORKERS) --dist loadfile $(ARGS)
 
 e2e: setup ## the product from outside, the long tests too
 	@python -m pytest e2e $(ARGS)
