@@ -126,7 +126,7 @@ def test_unset_takes_a_setting_out_and_tells_what_holds_now(
     assert place.read_text(encoding="utf-8") == '[rooms]\n[log]\nlevel = "debug" # loud\n'
     ran = run("config", "unset", "log.level")
     assert ran == (0, "log.level = info (default)\n", "the hub reads it when it starts: mycelium down && mycelium up\n")
-    assert run("config", "unset", "log.levl").status == 2
+    assert run("config", "unset", "log.leevel").status == 2
 
 
 def test_a_broken_file_is_one_line_that_says_where(home: Path, run: Run) -> None:
