@@ -93,6 +93,7 @@ LISTED = (
     _R("messages:history:search", "R3", "Words are found whatever their case, accents and script, and nothing in them is a command.", "I History"),
     _R("messages:history:page-bytes", "R3", "A page ends at 512 KB with a cursor.", "D §3 Answers"),
     _R("messages:history:zones", "R3", "Times with offsets, and days of the reader's zone, also where clocks change.", "I Cases"),
+    _R("messages:history:large", "R3", "A room of a million messages pages like a small one.", "I History"),
     _R("messages:size:whole", "R3", "A byte, 64 KB and emoji arrive as they were sent.", "I Cases"),
     _R("messages:size:refused", "R3", "A null byte, blanks and 300 KB are refused with the reason, and nothing is stored.", "I Cases"),
     _R("messages:text:harmless", "R3", "Control characters in a message don't reach a reader's terminal.", "I CLI"),
@@ -151,6 +152,7 @@ LISTED = (
     _R("await:exec:environment", "R8", "`--exec` gets the message as JSON on stdin and its context in the environment.", "H Environment"),
     _R("await:exec:acknowledges", "R8", "Exit 0 of the command acknowledges; a `respond` inside it does not.", "D §4.3"),
     _R("await:exec:parks", "R8", "After three failures the message is parked, reported, and the loop goes on.", "D §4.3"),
+    _R("await:unread", "R8", "A hundred thousand unread messages cost a wake nothing.", "I await"),
     _R("await:stops", "R8", "A loop stops on 401 and 403 instead of asking for ever.", "FEATURES R8"),
     _R("respond:thread", "R8", "A reply goes to the message that the session was given, unless flags say otherwise.", "D §9 A plain respond"),
     # R9 · honest delivery

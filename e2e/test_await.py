@@ -140,7 +140,7 @@ def test_an_answer_that_nobody_confirmed_comes_again(room: Room) -> None:
     message = room.post("@sec one")
     offered = room.take("sec", session="s1", confirm=True)
     assert offered is not None
-    assert room.state(message, "sec") == "queued"
+    assert room.state(message, "sec") == "offered"
     again = room.take("sec", session="s1", confirm=True)
     assert again is not None
     assert again["message"]["id"] == message["id"]

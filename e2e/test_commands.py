@@ -67,7 +67,7 @@ def test_a_misspelt_command_is_refused_with_the_right_one(tmp_path: Path) -> Non
         (["room", "crate", "x"], "mycelium room create"),
         (["awiat"], "mycelium await"),
         (["send", "hello"], "mycelium room send"),
-        (["agent", "shwo", "sec"], "mycelium agent show"),
+        (["agent", "destroy", "sec"], "mycelium agent"),
     ):
         refused = machine.run(*typed)
         assert refused.status == 2

@@ -170,7 +170,7 @@ def test_an_event_expires_by_itself(room: Room) -> None:
 def test_an_event_expires_also_when_the_hub_was_killed(own_hub: Hub, own_room: Room) -> None:
     """Both one whose time passed while there was no hub, and one whose time comes after."""
     soon = event(own_room, "action", "soon", ttl_seconds=1)
-    event(own_room, "action", "later", ttl_seconds=8)
+    event(own_room, "action", "later", ttl_seconds=5)
     with own_room.api.stream(own_room.at("stream")) as stream:
         own_room.post("a place to come back to")
         last_id = stream.next("message").id

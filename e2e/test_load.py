@@ -39,6 +39,17 @@ def test_a_watcher_that_does_not_read_is_closed_and_can_come_back(room: Room) ->
 
 
 @requirement("load:many")
+def test_a_crowd_of_one_caller_leaves_room_for_others(own_hub: Hub, own_room: Room) -> None:
+    """Whoever floods the hub is refused alone: everybody else is served in the middle of it."""
+    target = own_room.at("messages")
+    flood = [request(own_hub.url, "POST", target, {"content": "flood"}, handle="flood") for _ in range(CROWD // 2)]
+    others = [request(own_hub.url, "POST", target, {"content": f"{n}"}, handle=f"other-{n}") for n in range(50)]
+    answers = ask_all(own_hub.url, [*flood, *others])
+    assert {answer.status for answer in answers[: len(flood)]} == {201, 429}
+    assert {answer.status for answer in answers[len(flood) :]} == {201}
+
+
+@requirement("load:many")
 def test_a_crowd_is_served_or_told_when_to_come_back(own_hub: Hub, own_room: Room) -> None:
     """All at once: nothing acknowledged is lost, a refusal says when to try again, and trying again does it.
 

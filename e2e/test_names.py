@@ -55,21 +55,22 @@ def test_deleting_a_leaves_ab(own_hub: Hub, own_room: Room) -> None:
 
 
 @requirement("rooms:disk", "rooms:delete:neighbours")
-def test_a_rooms_folders_come_and_go_with_it(own_hub: Hub, own_room: Room) -> None:
+def test_a_rooms_folders_come_and_go_with_it(hub: Hub, machine: Machine, unique: Unique) -> None:
     """The documented ones; of a name with spaces and accents too; its neighbour's stay."""
-    root = own_hub.home / "rooms"
+    root = hub.home / "rooms"
     documented = {"decisions", "context", "status", "work", "procedures", "log", "failed"}
 
     def whole(name: str) -> bool:
         place: Path = root / name
         return place.is_dir() and {child.name for child in place.iterdir()} >= documented
 
-    names = ("a", "ab", "CE-Area Café")
-    rooms = [Room(own_hub.api, own_room.machine, name).create() for name in names]
+    short = unique("a")
+    names = (short, f"{short}b", unique("CE-Area Café"))
+    rooms = [Room(hub.api, machine, name).create() for name in names]
     until(lambda: all(map(whole, names)), "each has its folders")
     rooms[0].api.delete(rooms[0].at(), handle="avery").ok(204)
-    until(lambda: not (root / "a").exists(), "the folder goes with the room")
-    assert whole("ab")
+    until(lambda: not (root / short).exists(), "the folder goes with the room")
+    assert whole(names[1])
 
 
 @requirement("messages:size:whole")
