@@ -24,10 +24,11 @@ from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.reactor import react
 from mycelium_kernel.server import Asked, Handler, Server
-from mycelium_kernel.service import Command, Context, Query, Reaction, Service
+from mycelium_kernel.service import Command, Context, LogQuery, Query, Reaction, Service
 from mycelium_kernel.space import Space
 from mycelium_kernel.sweeping import sweep
 from mycelium_kernel.tables import Tables
+from mycelium_kernel.tail import read
 from mycelium_kernel.timers import Timers
 
 LOGGER = logging.getLogger(__name__)
@@ -278,13 +279,17 @@ def _command_handler(runtime: Runtime, command: Command) -> Handler:
     return handle
 
 
-def _query_handler(runtime: Runtime, query: Query) -> Handler:
+def _query_handler(runtime: Runtime, query: Query | LogQuery) -> Handler:
     projector = runtime.projector
     if projector is None:
         raise TypeError(f"{runtime.service.name} has queries but no projection to read from")
 
     async def handle(asked: Asked) -> tuple[Message, int]:
         await projector.catch_up()
-        return query.run(projector.tables, asked.message, _context(runtime, asked)), 0
+        tables, request, context = projector.tables, asked.message, _context(runtime, asked)
+        if isinstance(query, Query):
+            return query.run(tables, request, context), 0
+        page = await read(runtime.connection, query.part(tables, request, context))
+        return query.run(tables, request, context, page), 0
 
     return handle

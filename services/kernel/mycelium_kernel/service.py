@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
     from mycelium_kernel.tables import Tables
+    from mycelium_kernel.tail import Page, Part
 
 Evolve = Callable[[Any, Any], Message]
 S = TypeVar("S", bound=Message)
@@ -120,6 +121,15 @@ class Query:
 
 
 @dataclass(frozen=True)
+class LogQuery:
+    """A read of what only the log has in full: `part` says which part of it, `run` is given that page too."""
+
+    request: type[Message]
+    part: Callable[[Tables, Any, Context], Part]
+    run: Callable[[Tables, Any, Context, Page], Message]
+
+
+@dataclass(frozen=True)
 class Evolution:
     """How an event changes an entity's state: `evolve(state or None, event)`.
 
@@ -176,7 +186,7 @@ class Service:
     version: str
     projection: Projection | None = None
     commands: tuple[Command, ...] = ()
-    queries: tuple[Query, ...] = ()
+    queries: tuple[Query | LogQuery, ...] = ()
     reactions: tuple[Reaction, ...] = ()
     on_timer: Callable[[Runtime, str, bytes], Awaitable[None]] | None = None
     arm: Callable[[Runtime], Awaitable[None]] | None = None

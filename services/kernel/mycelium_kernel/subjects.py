@@ -60,6 +60,11 @@ def of_room(room: str) -> str:
     return f"evt.*.{room}.>"
 
 
+def of_entities(service: str, room: str, entity: str) -> str:
+    """Filter: every fact of a room's entities of one kind."""
+    return f"evt.{service}.{room}.{entity}.>"
+
+
 def room_of(subject: str) -> str:
     """The token of a fact's subject that names its room, `HUB` or `NAMES`."""
     return subject.split(".", 3)[2]

@@ -1,25 +1,30 @@
-"""The log as a stream: facts in order, each once, for ever, through restarts and lost connections of NATS.
+"""Reads the log: as a stream without end (`Tail`), or a page of it (`read`), for queries about what was long ago.
 
-Used by the projector of each service and by the gateway's live streams. A push consumer without acknowledgements; its
-own sequence shows a gap, its heartbeat shows a silent loss, and either makes a new consumer after the last fact seen.
+A tail gives facts in order, each once, for ever, through restarts and lost connections of NATS. The projector of each
+service and the gateway's live streams use it. A push consumer without acknowledgements; its own sequence shows a gap,
+its heartbeat shows a silent loss, and either makes a new consumer after the last fact seen.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from mycelium_kernel import headers, subjects, tasks
-from mycelium_kernel.connections import NATS_ERRORS, Connection
+from mycelium_kernel.connections import NATS_ERRORS, Connection, reaching
 
 LOGGER = logging.getLogger(__name__)
+PAGE_BYTES = 2 * 1024 * 1024
+READ_S = 5.0
 HEARTBEAT_S = 1.0
 SILENCE_S = 3.5  # more than three heartbeats missed: the consumer is gone
 
@@ -33,6 +38,72 @@ class RawFact:
     type: str
     data: bytes
     headers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the log: facts under `filters`, after a sequence, so many at most. A page also ends at 2 MB."""
+
+    filters: tuple[str, ...]
+    after: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """The facts of a part in the log's order; `last` is the sequence of the last fact under its filters."""
+
+    facts: list[RawFact]
+    last: int
+
+
+async def read(connection: Connection, part: Part) -> Page:
+    """Read a part of the log. It holds what was acknowledged before this call. Raises `Unavailable`."""
+    last = max([await connection.last_sequence(subject) for subject in part.filters])
+    if part.after >= last:
+        return Page([], last)
+    with reaching("the log"):
+        config = _from(part.after, part.filters, inactive_threshold=READ_S)
+        info = await connection.jetstream.add_consumer(subjects.STREAM, config)
+        try:
+            facts = await _fetch(connection, info.name, {"batch": part.limit, "max_bytes": PAGE_BYTES})
+            if not facts:  # one fact is larger than a page
+                facts = await _fetch(connection, info.name, {"batch": 1})
+        finally:
+            with contextlib.suppress(*NATS_ERRORS):
+                await connection.jetstream.delete_consumer(subjects.STREAM, info.name)
+    return Page(facts, last)
+
+
+async def _fetch(connection: Connection, consumer: str, wanted: dict[str, int]) -> list[RawFact]:
+    """The next facts of a consumer, as many as there are now."""
+    client = connection.client
+    subscription = await client.subscribe(client.new_inbox())
+    facts: list[RawFact] = []
+    try:
+        asked = json.dumps({**wanted, "no_wait": True}).encode()
+        await client.publish(subjects.next_message(subjects.STREAM, consumer), asked, reply=subscription.subject)
+        while len(facts) < wanted["batch"]:
+            message = await subscription.next_msg(timeout=READ_S)
+            if not message.reply:  # its status says that there are no more, or that the next one is too large
+                break
+            facts.append(_fact(message))
+    finally:
+        await subscription.unsubscribe()
+    return facts
+
+
+def _from(after: int, filters: tuple[str, ...], **options: Any) -> ConsumerConfig:
+    """A consumer in memory that begins after a place, and whose facts nobody acknowledges."""
+    return ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=after + 1,
+        filter_subjects=list(filters),
+        ack_policy=AckPolicy.NONE,
+        mem_storage=True,
+        num_replicas=1,
+        **options,
+    )
 
 
 class Tail:
@@ -80,18 +151,14 @@ class Tail:
         self._subscription = await client.subscribe(
             inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
-        config = ConsumerConfig(
-            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=self.position + 1,
-            filter_subjects=list(self._filters),
-            ack_policy=AckPolicy.NONE,
+        config = _from(
+            self.position,
+            self._filters,
             max_deliver=1,
             deliver_subject=inbox,
             flow_control=True,
             idle_heartbeat=HEARTBEAT_S,
             inactive_threshold=30.0,
-            mem_storage=True,
-            num_replicas=1,
         )
         info = await self._connection.jetstream.add_consumer(subjects.STREAM, config)
         self._consumer = info.name
@@ -139,17 +206,16 @@ class Tail:
             await self._on_heartbeat(message.headers or {})
 
     def _on_fact(self, message: Msg) -> None:
-        sequence, delivered = _sequences(message.reply)
+        fact, delivered = _fact(message), _sequences(message.reply)[1]
         if delivered != self._delivered + 1:
             self.live = False
             self._stale.set()
             return
         self._delivered = delivered
-        if sequence <= self.position:
+        if fact.sequence <= self.position:
             return
-        self.position = sequence
-        stored = message.headers or {}
-        self._batch.append(RawFact(sequence, message.subject, stored.get(headers.TYPE, ""), message.data, stored))
+        self.position = fact.sequence
+        self._batch.append(fact)
         if len(self._batch) == 1:
             asyncio.get_running_loop().call_soon(self._flush)
 
@@ -168,6 +234,12 @@ class Tail:
                 self._on_facts(batch)
             except Exception:
                 LOGGER.exception("facts %d to %d were not taken", batch[0].sequence, batch[-1].sequence)
+
+
+def _fact(message: Msg) -> RawFact:
+    stored = message.headers or {}
+    sequence, _delivered = _sequences(message.reply)
+    return RawFact(sequence, message.subject, stored.get(headers.TYPE, ""), message.data, stored)
 
 
 def _sequences(reply: str) -> tuple[int, int]:

@@ -13,8 +13,9 @@ import pytest
 from mycelium_kernel import headers, subjects, tail, testing
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
+from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.log import Log
-from mycelium_kernel.tail import RawFact, Tail
+from mycelium_kernel.tail import Page, Part, RawFact, Tail
 from services.kernel.tests import toy
 
 POSTS = subjects.posts("room")
@@ -182,3 +183,48 @@ def test_places_are_read_from_both_forms_of_an_acknowledgement_subject() -> None
     """With and without a domain (NATS ADR-15)."""
     assert tail._sequences("$JS.ACK.FACTS.c.1.17.5.1700000000.0") == (17, 5)
     assert tail._sequences("$JS.ACK.domain.hash.FACTS.c.1.17.5.1700000000.0.x") == (17, 5)
+
+
+async def test_a_page_holds_the_facts_of_its_filters_after_a_place(log: Log, connection: Connection) -> None:
+    """In the log's order, with the place of the last one there is; erased facts are not there."""
+    other = subjects.posts("other")
+    for subject in (POSTS, other, POSTS, subjects.fact("rooms", "room", "member", "a"), POSTS):
+        await write(log, 1, subject=subject)
+    await connection.jetstream.delete_msg(subjects.STREAM, 3)
+    filters = (POSTS, subjects.of_entities("rooms", "room", "member"))
+
+    async def read(after: int, limit: int) -> tuple[list[int], int]:
+        page = await tail.read(connection, Part(filters, after, limit))
+        return [fact.sequence for fact in page.facts], page.last
+
+    assert await read(0, 10) == ([1, 4, 5], 5)
+    assert await read(0, 2) == ([1, 4], 5)
+    assert await read(1, 1) == ([4], 5)
+    assert await read(5, 10) == ([], 5)
+    fact = (await tail.read(connection, Part((other,), 0, 1))).facts[0]
+    assert (fact.subject, fact.type, fact.data) == (other, "x", b"x")
+    assert await tail.read(connection, Part((subjects.posts("none"),), 0, 1)) == Page([], 0)
+    assert not await connection.jetstream.consumers_info(subjects.STREAM)
+
+
+async def test_a_page_ends_by_its_size_and_holds_one_fact_at_least(
+    log: Log, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large facts come in more pages, however large they are."""
+    monkeypatch.setattr(tail, "PAGE_BYTES", 100_000)
+    await write(log, 5, 40_000)
+    await write(log, 1, 200_000)
+    seen, counts = 0, []
+    while (page := await tail.read(connection, Part((POSTS,), seen, 10))).facts:
+        counts.append(len(page.facts))
+        assert page.facts[0].sequence == seen + 1
+        seen = page.facts[-1].sequence
+    assert (counts, seen) == ([2, 2, 1, 1], 6)
+
+
+async def test_a_page_can_not_be_read_without_nats(log: Log, connection: Connection) -> None:
+    """The caller is told to come back."""
+    await write(log, 1)
+    await connection.close()
+    with pytest.raises(Unavailable):
+        await tail.read(connection, Part((POSTS,), 0, 1))

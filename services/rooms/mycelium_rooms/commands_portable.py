@@ -121,6 +121,12 @@ PORTABLE: dict[str, tuple[type[Any], Portable]] = {
 }
 
 
+def filters(room: RoomRow) -> tuple[str, ...]:
+    """Where in the log a room's facts that travel stand."""
+    entities = sorted({portable.entity for _kind, portable in PORTABLE.values()} - {"message"})
+    return (subjects.posts(room.id), *(subjects.of_entities(ROOMS, room.id, entity) for entity in entities))
+
+
 def packed(sequence: int, type_name: str, data: bytes) -> transfer_pb2.PortableFact | None:
     """A fact of the log as it travels; None for one that stays: a room's making, imports, anybody's folders."""
     if type_name not in PORTABLE:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, status_pb2, transfer_pb2
 from mycelium_kernel import subjects
-from mycelium_kernel.service import Command, Evolution, Projection, Query, Service
+from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
 from mycelium_rooms import (
     commands_deliveries,
     commands_events,
@@ -163,7 +163,7 @@ def _imports() -> tuple[Command, ...]:
     )
 
 
-def _queries(presences: Presences) -> tuple[Query, ...]:
+def _queries(presences: Presences) -> tuple[Query | LogQuery, ...]:
     return (
         Query(service_pb2.GetRoomRequest, queries_rooms.get_room(presences)),
         Query(service_pb2.ListRoomsRequest, queries_rooms.list_rooms),
@@ -177,5 +177,5 @@ def _queries(presences: Presences) -> tuple[Query, ...]:
         Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),
         Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
         Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),
-        Query(transfer_pb2.ExportRoomRequest, queries_transfer.export_room),
+        LogQuery(transfer_pb2.ExportRoomRequest, queries_transfer.export_part, queries_transfer.export_room),
     )

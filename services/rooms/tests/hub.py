@@ -13,10 +13,10 @@ from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import events, headers, subjects
 from mycelium_kernel.applier import Applier
 from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Actor, Command, Context, Done, Fact, Query
+from mycelium_kernel.service import Actor, Command, Context, Done, Fact, LogQuery, Query
 from mycelium_kernel.sweeping import Sweeper
 from mycelium_kernel.tables import Tables
-from mycelium_kernel.tail import RawFact
+from mycelium_kernel.tail import Page, Part, RawFact
 from mycelium_rooms.presence import Presences
 from mycelium_rooms.service import PROJECTION, service
 from mycelium_rooms.waits import Waits
@@ -63,7 +63,7 @@ class Hub:
         self.service = service(self.waits, self.presences)
         self.applier = Applier(PROJECTION)
         self.commands: dict[type[Message], Command] = {command.request: command for command in self.service.commands}
-        self.queries: dict[type[Message], Query] = {query.request: query for query in self.service.queries}
+        self.queries: dict[type[Message], Query | LogQuery] = {query.request: query for query in self.service.queries}
 
     def new_id(self) -> str:
         self.ids += 1
@@ -84,12 +84,23 @@ class Hub:
 
     def ask(self, request: Message, handle: str = "", session: str = "") -> Any:
         """Do what a request asks, and answer it."""
-        if type(request) in self.queries:
-            return self.queries[type(request)].run(self.tables, request, self.context(handle, session))
+        query = self.queries.get(type(request))
+        if isinstance(query, LogQuery):
+            part = query.part(self.tables, request, self.context(handle, session))
+            return query.run(self.tables, request, self.context(handle, session), self.read(part))
+        if query:
+            return query.run(self.tables, request, self.context(handle, session))
         decision = self.decide(request, handle, session)
         if isinstance(decision, Done):
             return decision.answer
         return self.commands[type(request)].answer(decision.event, self.store(decision))
+
+    def read(self, part: Part) -> Page:
+        """A part of the log, as the kernel reads it."""
+        begin = tuple(subject.removesuffix(">") for subject in part.filters)
+        facts = [fact for fact in self.facts if fact.subject.startswith(begin)]
+        wanted = [fact for fact in facts if fact.sequence > part.after]
+        return Page(wanted[: part.limit], facts[-1].sequence if facts else 0)
 
     def store(self, fact: Fact) -> int:
         """Append a fact and apply it, as the log and the projector would."""

@@ -343,7 +343,7 @@ async def test_an_import_that_stands_still_is_given_up(
 
 
 async def test_a_step_is_stored_whole_in_the_log(bus: Bus, source: Hub) -> None:
-    """With the number that each fact had; under one key, once."""
+    """With the number that each fact had; under one key, once. And read from there again, it is the same."""
     avery, facts = Actor("avery", ""), exported(source)
     request = transfer_pb2.ImportRoomRequest(name="copy", created_by="avery", private=True)
     room_id = (await bus.ask(request, transfer_pb2.ImportRoomResponse, actor=avery)).message.room_id
@@ -356,3 +356,12 @@ async def test_a_step_is_stored_whole_in_the_log(bus: Bus, source: Hub) -> None:
     await bus.ask(finish, transfer_pb2.FinishImportResponse, actor=avery)
     shown = await bus.ask(pb.ListMessagesRequest(room="copy", all=True), pb.ListMessagesResponse, actor=avery)
     assert len(shown.message.messages) == 5
+    again: list[transfer_pb2.PortableFact] = []
+    for _ in range(len(facts)):
+        after = again[-1].sequence if again else 0
+        export = transfer_pb2.ExportRoomRequest(room="copy", after=after, limit=2)
+        page = (await bus.ask(export, transfer_pb2.ExportRoomResponse, actor=avery)).message
+        again += page.facts
+        if not page.more:
+            break
+    assert [(fact.type, fact.entity, fact.at) for fact in again] == [(f.type, f.entity, f.at) for f in facts]
