@@ -136,7 +136,9 @@ class Waits:
     async def _wait(self, call: Call, wait: Wait, wanted: Wanted) -> Taken | None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + wanted.timeout_s
-        await self._keys.opened(wait.told)
+        promised = wanted.timeout_s > 0  # a call that only looks is woken by nothing
+        if promised:
+            await self._keys.opened(wait.told)
         taken = await delivery.take_first(call, wanted)
         while taken is None:
             if self._stopping:
@@ -145,27 +147,37 @@ class Waits:
                 async with asyncio.timeout_at(ends):
                     await wait.bell.wait()
             except TimeoutError:
-                return None
+                return await self._look_last(call, wait, wanted, ends) if promised else None
             wait.bell.clear()
             if not self._stopping:
                 taken = await self._look_again(call, wait, wanted, ends)
         return taken
 
+    async def _look_last(self, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
+        """The time is over. A mention that was told `woken` on this wait's account came before this look."""
+        await asyncio.wait({self._later(self._keys.closed(wait.told))})  # told even if the client leaves now
+        return await self._take_open(call, wanted, ends)
+
     async def _look_again(self, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
         """Ask after a ring. Meanwhile nothing is promised about this wait: a mention that comes now may be too late."""
         closing = asyncio.create_task(self._keys.closed(wait.told))
         try:
-            taken = await self._take_patiently(call, replace(wanted, acknowledge=""), ends)
-        except Refusal as refusal:
-            if refusal.slug != "room.not_found":
-                raise
-            detail = f"room {wanted.room!r} was deleted while you waited, or is no longer for you"
-            raise Refusal(refusal.slug, detail, refusal.next) from None
+            taken = await self._take_open(call, wanted, ends)
         finally:
             await closing
         if taken is None:
             await self._keys.opened(wait.told)
         return taken
+
+    async def _take_open(self, call: Call, wanted: Wanted, ends: float) -> Taken | None:
+        """Ask once more in a call that has been open for a while: its room may have gone."""
+        try:
+            return await self._take_patiently(call, replace(wanted, acknowledge=""), ends)
+        except Refusal as refusal:
+            if refusal.slug != "room.not_found":
+                raise
+            detail = f"room {wanted.room!r} was deleted while you waited, or is no longer for you"
+            raise Refusal(refusal.slug, detail, refusal.next) from None
 
     async def _take_patiently(self, call: Call, wanted: Wanted, ends: float) -> Taken | None:
         """Ask for as long as the wait lasts while the rooms service, or NATS, is away."""

@@ -126,3 +126,37 @@ async def test_an_answer_larger_than_the_sockets_buffers_arrives_whole(hub: Door
     assert got is not None
     assert len(got["message"]["content"]) == 60_005
     assert len(json.dumps(got["earlier"], ensure_ascii=False).encode()) > 200_000
+
+
+async def test_a_mention_after_a_wait_has_ended_is_not_told_woken(hub: Door) -> None:
+    """Who has its 204 in hand waits no more: the wait is withdrawn before it is answered."""
+    told = []
+    for number in range(25):
+        assert await wait(hub.http, timeout_s=0.03) is None
+        message = await post(hub.http, f"@bob {number}")
+        told.append(message["mentions"][0]["state"])
+        await wait(hub.http)
+
+    assert set(told) == {"queued"}
+
+
+async def test_a_mention_that_comes_as_the_time_ends_is_woken_only_if_it_is_answered(hub: Door) -> None:
+    """After it has withdrawn, the wait looks once more."""
+    lost = []
+    for number in range(25):
+        ends = 0.03 + number * 0.001
+        waited, message = await asyncio.gather(wait(hub.http, timeout_s=ends), _post_until_over(hub, ends))
+        if waited is None:
+            lost += [mention["state"] for mention in message["mentions"] if mention["state"] == "woken"]
+            await wait(hub.http)
+
+    assert lost == []
+
+
+async def _post_until_over(hub: Door, ends: float) -> dict[str, Any]:
+    """A mention at about the end of a wait, which other calls fill the time to."""
+    loop = asyncio.get_running_loop()
+    over = loop.time() + ends
+    while loop.time() < over:
+        await hub.http.get("/healthz")
+    return await post(hub.http, "@bob now")
