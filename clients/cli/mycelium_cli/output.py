@@ -13,28 +13,65 @@ from typing import Any, TextIO
 # C0 (but tab and newline), DEL, C1, and the characters that reorder text or hide in it.
 _UNSAFE = [*range(9), 11, 12, *range(13, 32), *range(127, 160)]
 _REORDERING = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x2028, 0x2029, 0xFEFF]
-_VISIBLE = {code: f"\\x{code:02x}" for code in _UNSAFE} | {code: f"\\u{code:04x}" for code in _REORDERING}
+_HIDING = [
+    0x00AD,
+    0x034F,
+    0x115F,
+    0x1160,
+    0x180E,
+    0x200B,
+    *range(0x2060, 0x2065),
+    *range(0x206A, 0x2070),
+    0x3164,
+    0xFFA0,
+]
+_TAGS = range(0xE0000, 0xE0080)
+_JOINERS = "\u200c\u200d"
+_VISIBLE = (
+    {code: f"\\x{code:02x}" for code in _UNSAFE}
+    | {code: f"\\u{code:04x}" for code in [*_REORDERING, *_HIDING]}
+    | {code: f"\\U{code:08x}" for code in _TAGS}
+)
 _VISIBLE_IN_A_LINE = _VISIBLE | {9: " ", 10: " "}
-_VISIBLE_IN_JSON = {code: f"\\u{code:04x}" for code in [*range(127, 160), *_REORDERING]}
+_VISIBLE_IN_JSON = {code: f"\\u{code:04x}" for code in [*range(127, 160), *_REORDERING, *_HIDING]} | {
+    code: f"\\udb40\\u{0xDC00 + code - 0xE0000:04x}" for code in _TAGS
+}
+_VIRAMA = 9  # the combining class of the signs after which a joiner shapes the end of a word
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def clean(text: object) -> str:
     """Somebody's text over several lines, with control characters shown instead of obeyed."""
-    return str(text).replace("\r\n", "\n").translate(_VISIBLE)
+    return _joined(str(text)).replace("\r\n", "\n").translate(_VISIBLE)
 
 
 def clean_line(text: object) -> str:
     """Somebody's text as one line: names, titles, details of errors."""
-    return str(text).translate(_VISIBLE_IN_A_LINE)
+    return _joined(str(text)).translate(_VISIBLE_IN_A_LINE)
+
+
+def _joined(text: str) -> str:
+    """Joiners that join nothing, shown; inside words and emoji they are part of how these are written."""
+    if not any(joiner in text for joiner in _JOINERS):
+        return text
+    from unicodedata import category, combining
+
+    def shown(at: int, char: str) -> str:
+        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+        joins = [bool(beside) and category(beside)[0] in "LMS" for beside in (before, after)]
+        ends_a_syllable = bool(before) and combining(before) == _VIRAMA
+        return char if all(joins) or ends_a_syllable else f"\\u{ord(char):04x}"
+
+    return "".join(shown(at, char) if char in _JOINERS else char for at, char in enumerate(text))
 
 
 class Paint:
-    """Colours, or none: the same calls whether or not a terminal reads along."""
+    """Colours, or none, and how wide the terminal is, 0 without one: the same calls whether or not one reads along."""
 
-    def __init__(self, *, on: bool) -> None:
+    def __init__(self, *, on: bool, columns: int = 0) -> None:
         self.on = on
+        self.columns = columns
 
     def _wrap(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
@@ -79,9 +116,16 @@ def width_of(text: str) -> int:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], paint: Paint) -> list[str]:
-    """Rows under headers, as wide as their longest cell; no trailing spaces, nothing cut."""
+    """Rows under headers, as wide as their longest cell; no trailing spaces, nothing cut.
+
+    Where that is wider than the terminal, a cell of more than a third of it moves its own line only.
+    """
     cells = [[clean_line(cell) for cell in row] for row in rows]
     widths = [max(width_of(line[column]) for line in [list(headers), *cells]) for column in range(len(headers))]
+    if 0 < paint.columns < sum(widths) + 2 * (len(widths) - 1):
+        widths = [
+            min(width, max(width_of(head), paint.columns // 3)) for width, head in zip(widths, headers, strict=True)
+        ]
 
     def joined(line: Sequence[str]) -> str:
         padded = [cell + " " * (widths[column] - width_of(cell)) for column, cell in enumerate(line)]
@@ -135,6 +179,14 @@ def as_json(data: object, *, indent: int | None = 2, ascii_only: bool = False) -
     return text.translate(_VISIBLE_IN_JSON)
 
 
+def _columns(stream: TextIO) -> int:
+    """How wide the terminal is; 0 when it is none, or doesn't say."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        return 0
+
+
 def _can_say_anything(stream: TextIO) -> bool:
     return (getattr(stream, "encoding", None) or "").lower().replace("-", "").startswith("utf")
 
@@ -144,7 +196,7 @@ class Output:
 
     def __init__(self, *, json_wanted: bool = False) -> None:
         self.json = json_wanted
-        self.paint = Paint(on=not json_wanted and wants_colour(sys.stdout))
+        self.paint = Paint(on=not json_wanted and wants_colour(sys.stdout), columns=_columns(sys.stdout))
 
     def lines(self, lines: Iterable[str]) -> None:
         """Print lines for a person."""

@@ -23,6 +23,15 @@ from mycelium_cli.output import PLAIN, Paint, age, as_json, clean, clean_line, f
         ("tab\tand\nline stay", "tab\tand\nline stay"),
         ("Grüße 👩‍💻 日本", "Grüße 👩‍💻 日本"),
         ("\x7f\x00", "\\x7f\\x00"),
+        ("de\u200bmo \u2060\u00ad\u034f\u3164", "de\\u200bmo \\u2060\\u00ad\\u034f\\u3164"),
+        ("a\U000e0041\U000e007f", "a\\U000e0041\\U000e007f"),
+        ("\u200cdemo\u200d", "\\u200cdemo\\u200d"),
+        ("a \u200d\u200c b", "a \\u200d\\u200c b"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0d28\u0d4d\u200d.",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0d28\u0d4d\u200d.",
+        ),
+        ("\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"),
     ],
 )
 def test_control_characters_are_shown_not_obeyed(text: str, shown: str) -> None:
@@ -37,10 +46,10 @@ def test_a_name_stays_on_its_line() -> None:
 
 def test_json_carries_the_text_unchanged_but_no_raw_control_character() -> None:
     """Whoever parses it has the text; whoever prints it is safe."""
-    text = "\x1b[2J \x9b31m \u202e Grüße 👩‍💻"
+    text = "\x1b[2J \x9b31m \u202e \u200b\U000e0041 Grüße 👩‍💻"
     printed = as_json({"content": text})
     assert json.loads(printed)["content"] == text
-    assert not set(printed) & {"\x1b", "\x9b", "\u202e"}
+    assert not set(printed) & {"\x1b", "\x9b", "\u202e", "\u200b", "\U000e0041"}
     assert "Grüße" in printed
 
 
@@ -48,6 +57,14 @@ def test_a_table_is_as_wide_as_its_longest_cell() -> None:
     """Wide characters count two, combining ones none."""
     rows = [["日本", "x"], ["e\u0301t\u00e9", "y"], ["plain", "z\nz"]]
     assert table(["NAME", "V"], rows, PLAIN) == ["NAME   V", "日本   x", "e\u0301t\u00e9    y", "plain  z z"]
+
+
+def test_one_long_cell_moves_no_other_line_of_a_terminal() -> None:
+    """Nothing is cut, and a pipe has its columns lined up as ever."""
+    rows = [["x" * 100, "long"], ["ci", "short"]]
+    narrow = Paint(on=False, columns=60)
+    assert table(["NAME", "V"], rows, narrow) == [f"{'NAME':20}  V", f"{'x' * 100}  long", f"{'ci':20}  short"]
+    assert table(["NAME", "V"], rows, Paint(on=False, columns=200)) == table(["NAME", "V"], rows, PLAIN)
 
 
 def test_empty_fields_are_left_out() -> None:
