@@ -24,6 +24,7 @@ STEP_S = 0.01  # a step that took longer is followed by smaller ones: rows may h
 ENTITIES = "DELETE FROM entity WHERE subject IN (SELECT subject FROM entity WHERE subject > ? AND subject < ? LIMIT ?)"
 FULL, SWEPT, CLEAN = range(3)  # what is left of an erased room: rows, what is to be tidied up, nothing
 IN_STATE = "SELECT room_id FROM erased INDEXED BY erased_left WHERE state < 2 AND state = ? LIMIT 1"
+CLEANED = "UPDATE erased INDEXED BY erased_left SET state = ? WHERE state < 2 AND state = ?"
 # What the kernel's own tables have of an erased room, and what they need not keep.
 KERNEL_TABLES = {"feed": "sequence", "answered": "sequence"}
 FORGET = [
@@ -80,7 +81,7 @@ class Sweeper:
             if self._tidy and self._tidy(tables, not self._is_tidying):
                 self._is_tidying = True
                 return True
-            tables.execute("UPDATE erased SET state = ? WHERE state = ?", CLEAN, SWEPT)
+            tables.execute(CLEANED, CLEAN, SWEPT)
         self._is_tidying = self._is_shrunk = False
         return False
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 AGAIN = "erase"
 AGAIN_S = 30.0  # longer than a command may take: nobody appends to the room any more
 REMEMBERED_S = 3600.0  # for how long a lost timer is armed again
+YOUNG = "SELECT room_id, deleted_at FROM grave WHERE deleted_at > ?"
 CREATED = events.type_name(events_pb2.RoomCreated)
 
 
@@ -50,7 +51,7 @@ async def arm(runtime: Runtime) -> None:
     """Arm the timers of rooms that were deleted a short while ago."""
     since = millis(runtime.clock()) - round(REMEMBERED_S * 1000)
     assert runtime.tables is not None
-    for room_id, deleted_at in runtime.tables.all("SELECT room_id, deleted_at FROM grave WHERE deleted_at > ?", since):
+    for room_id, deleted_at in runtime.tables.all(YOUNG, since):
         await _arm(runtime, room_id, deleted_at)
 
 

@@ -13,14 +13,13 @@ from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import clock, names
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import lookup, search, times, views
 from mycelium_rooms.commands_events import KIND, STATUSES
 from mycelium_rooms.model import EXPIRED, RoomRow, millis
 
 LIMIT, LIMIT_MOST = 50, 500
 LOOKED_AT = 20_000  # messages that one page looks at, about 50 ms
-LAST_SEQUENCE = 2**63 - 1
 NAMED = re.compile(r":([a-z]+)")  # a parameter of the SQL below
 
 STANDING = """CASE WHEN expires_at > 0 AND expires_at <= :now AND status != 'resolved' THEN 'expired' ELSE status END"""

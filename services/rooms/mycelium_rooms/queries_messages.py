@@ -8,13 +8,13 @@ from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import clock
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import FeedRow, Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import loads_deliveries, lookup, views
 from mycelium_rooms.model import RoomRow, millis, session_of, speaker
 
 HISTORY_BYTES = 4 * 1024 * 1024
 EARLIER, EARLIER_BYTES = 30, 256 * 1024
-FEED, FEED_MOST, FEED_STEP = 500, 5_000, 50
+FEED, FEED_MOST = 500, 5_000
 ROOMS_MOST = 500
 
 
@@ -109,23 +109,17 @@ def _earlier(
 
 
 def read_feed(tables: Tables, request: service_pb2.ReadFeedRequest, context: Context) -> service_pb2.ReadFeedResponse:
-    """Facts in the log's order, in pages: read in small steps, since one fact may be large."""
+    """Facts in the log's order, in pages."""
     if len(request.rooms) > ROOMS_MOST:
         raise Refusal("request.invalid", f"{len(request.rooms)} rooms are named, at most {ROOMS_MOST} are allowed")
     rooms = [lookup.find_room(tables, text, context).id for text in request.rooms]
-    limit = min(request.limit or FEED, FEED_MOST)
+    limit, size = min(request.limit or FEED, FEED_MOST), 0
     page = service_pb2.ReadFeedResponse(truncated=request.after < tables.kept_after)
-    size, after = 0, request.after
-    while rows := tables.feed(rooms, after, request.until, FEED_STEP) if rooms else []:
-        for row in rows:
-            size += len(row.data)
-            if page.facts and (size > views.PAGE_BYTES or len(page.facts) >= limit):
-                page.more = True
-                return page
-            page.facts.append(_feed_fact(row))
-        after = rows[-1].sequence
+    after, until = (min(place, LAST_SEQUENCE) for place in (request.after, request.until or LAST_SEQUENCE))
+    for row in tables.feed(rooms, after, until):
+        size += len(row.data)
+        if page.facts and (size > views.PAGE_BYTES or len(page.facts) >= limit):
+            page.more = True
+            break
+        page.facts.add(sequence=row.sequence, type=row.type, data=row.data)
     return page
-
-
-def _feed_fact(row: FeedRow) -> service_pb2.FeedFact:
-    return service_pb2.FeedFact(sequence=row.sequence, type=row.type, data=row.data)

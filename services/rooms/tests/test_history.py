@@ -240,7 +240,8 @@ def test_the_feed_gives_the_facts_of_rooms_in_order(demo: Hub) -> None:
     assert feed("demo", after=last - 3) == [last - 2, last]
     assert feed("demo", "other", after=last - 3) == [last - 2, last - 1, last]
     assert feed("demo", after=last - 3, until=last - 1) == [last - 2]
-    assert feed() == []
+    assert feed() == feed("demo", after=2**64 - 1) == []
+    assert feed("demo", after=last - 1, until=2**64 - 1) == [last]
     everything = demo.ask(pb.ReadFeedRequest(rooms=["demo"]))
     assert not everything.more
     assert everything.facts[0].type == events.type_name(events_pb2.RoomCreated)

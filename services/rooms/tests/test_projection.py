@@ -131,8 +131,14 @@ def check_flags(tables: Tables) -> None:
 
 @pytest.fixture
 def story() -> Hub:
-    """One fact of every kind, and some of each that follow from others."""
+    """A hub in which something of every kind has happened."""
     hub = Hub()
+    tell_story(hub)
+    return hub
+
+
+def tell_story(hub: Hub) -> None:
+    """One fact of every kind, and some of each that follow from others."""
     hub.user("avery", name="Avery", team="core")
     hub.room()
     hub.room("doomed")
@@ -157,7 +163,6 @@ def story() -> Hub:
     copy = hub.ask(transfer_pb2.ImportRoomRequest(name="copy", operator=True), "avery").room_id
     hub.ask(transfer_pb2.ImportFactsRequest(room_id=copy, facts=page.facts), "avery")
     hub.ask(transfer_pb2.FinishImportRequest(room_id=copy, facts=len(page.facts)), "avery")
-    return hub
 
 
 def test_the_story_has_every_kind_of_fact(story: Hub) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel.errors import Refusal
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import queries_history, search
 from mycelium_rooms.model import RoomRow
 from services.rooms.tests.hub import Hub, demo_hub, rebuilt, words_of
@@ -194,7 +194,7 @@ def plan(tables: Tables, sql: str, *values: object) -> list[str]:
 @pytest.mark.parametrize("walk", [*queries_history.WALKS, "words"])
 def test_no_walk_reads_a_whole_room_or_sorts(demo: Hub, walk: str) -> None:
     """R3: it goes down one index from its end, so that a page of a million messages costs what one of a few does."""
-    sql, values = queries_history.statement(wanted(walk), queries_history.LAST_SEQUENCE, 0, 0)
+    sql, values = queries_history.statement(wanted(walk), LAST_SEQUENCE, 0, 0)
     steps = plan(demo.tables, sql, *values)
     assert not [step for step in steps if "TEMP B-TREE" in step], steps
     assert not [step for step in steps if step.startswith("SCAN message") and "VIRTUAL TABLE" not in step], steps
