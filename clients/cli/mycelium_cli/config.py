@@ -6,6 +6,7 @@ comments of people who edit by hand.
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -90,27 +91,44 @@ def read_file() -> dict[str, Any]:
     import tomllib
 
     try:
-        with open(path(), "rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(_content(path()))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number longer than Python reads
         raise usage(f"{path()} is not valid TOML: {error}", f"mend that line of {path()}") from None
+    except RecursionError:
+        raise too_deep() from None
     except OSError as error:
         if not os.access(home(), os.X_OK):  # a home of somebody else, as in a container: there is nothing of ours
             return {}
         raise usage(f"cannot read {path()}: {error.strerror}") from None
 
 
+def _content(place: str) -> str:
+    """The text of a regular file. Anything else is refused unread: a pipe would wait for ever for its writer."""
+    with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise usage(f"{place} is no regular file", f"move {place} away")
+        return file.read().decode("utf-8")
+
+
+def too_deep() -> Failure:
+    """The refusal of a file that no reader can take apart."""
+    return usage(f"{path()} is nested too deep to be read", f"mend {path()}")
+
+
 def from_file(key: str) -> Value | None:
     """What `config.toml` says about a key; `None` when it says nothing."""
     table: Any = read_file()
     for part in key.split("."):
-        if not isinstance(table, dict) or part not in table:
+        if not isinstance(table, dict):
+            raise usage(f"{key.rpartition('.')[0]} in {path()} must be a table, since {key} stands in it")
+        if part not in table:
             return None
         table = table[part]
-    if isinstance(table, dict):
-        raise usage(f"{key} in {path()} must be one value, not a table")
+    if not isinstance(table, str | int | float):
+        shape = "a table" if isinstance(table, dict) else "a list" if isinstance(table, list) else "a date or a time"
+        raise usage(f"{key} in {path()} must be one value, not {shape}")
     return Value(table, path()) if table != "" else None
 
 
@@ -188,13 +206,14 @@ def write(key: str, value: Scalar | None) -> None:
     with _locked_home(), _one_line_on_failure():
         place = os.path.realpath(path())
         text = ""
-        if os.path.exists(place):
-            with open(place, encoding="utf-8") as file:
-                text = file.read()
         try:
+            if os.path.exists(place):
+                text = _content(place)
             document: Any = tomlkit.parse(text)
-        except ParseError as error:
+        except (ParseError, UnicodeDecodeError) as error:
             raise usage(f"{place} is not valid TOML: {error}", f"mend that line of {place}") from None
+        except RecursionError:
+            raise too_deep() from None
         _place(document, key, value)
         _replace(place, tomlkit.dumps(document))
 

@@ -71,6 +71,44 @@ def test_a_link_stays_a_link(home: Path, tmp_path: Path, run: Run) -> None:
     assert 'active = "demo"' in elsewhere.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("words", [("room", "ls"), ("config", "set", "rooms.active", "demo")])
+def test_a_file_nested_too_deep_is_one_line(home: Path, run: Run, words: tuple[str, ...]) -> None:
+    """Not a fault of this program, and no command goes on without what it says."""
+    write(home, "x = " + "[" * 3000 + "]" * 3000)
+    ran = run(*words)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"error: {config.path()} is ")
+    assert "nested" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("server = 5", "server in {} must be a table, since server.api_url stands in it"),
+        ("[server.api_url]", "server.api_url in {} must be one value, not a table"),
+        ("server.api_url = ['http://a']", "server.api_url in {} must be one value, not a list"),
+        ("server.api_url = 2026-01-01", "server.api_url in {} must be one value, not a date or a time"),
+    ],
+)
+def test_a_setting_of_another_shape_is_refused(home: Path, run: Run, text: str, said: str) -> None:
+    """Another hub than the one that was meant must not be asked."""
+    write(home, text)
+    assert run("room", "ls") == (2, "", f"error: {said.format(config.path())}\n")
+
+
+@pytest.mark.parametrize("words", [("room", "ls"), ("config", "set", "rooms.active", "demo")])
+def test_a_file_that_is_a_pipe_is_not_waited_for(home: Path, words: tuple[str, ...]) -> None:
+    """It would hang every command."""
+    home.mkdir()
+    os.mkfifo(home / "config.toml")
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelium_cli", *words], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        2, f"error: {config.path()} is no regular file. Next: move {config.path()} away\n",
+    )  # fmt: skip
+
+
 def test_two_writers_at_once_lose_nothing(home: Path) -> None:
     """Read, change and write are one step."""
     writes = [

@@ -20,6 +20,8 @@ def check() -> Iterator[Finding]:
     except Failure as failure:
         yield Finding(_PART, WRONG, failure.cause, failure.hint)
         return
+    except RecursionError:  # tables in tables by their names alone, which the file's reader can take
+        raise config.too_deep() from None
     troubles = [*_unknown(found), *_wrong_values(found)]
     if not troubles and os.path.exists(config.path()):
         yield Finding(_PART, OK, f"{config.path()} sets {len(found)} settings, all known and right")
