@@ -132,7 +132,9 @@ def _silence_stdout() -> None:
 
 
 def _prepare_streams() -> None:
-    """Texts that the terminal's encoding can't hold are shown escaped; a closed stdout swallows what is said."""
+    """Texts that the terminal's encoding can't hold are shown escaped; a closed one says or takes nothing."""
+    if sys.stdin is None:  # else the first connection would get its number, and be read as what was typed
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the end
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

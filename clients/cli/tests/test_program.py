@@ -62,6 +62,15 @@ def test_a_text_comes_from_a_pipe_whole(scripted: ScriptedHub) -> None:
     assert [request.document()["content"] for request in scripted.received] == ["👩‍💻 Grüße\n\nend", "x" * 65_536]
 
 
+def test_a_closed_stdin_is_an_empty_one(scripted: ScriptedHub) -> None:
+    """The hub says what it thinks of a text without a word."""
+    scripted.play(answer(422, {"slug": "content.empty", "detail": "a message can't be empty"}))
+    line = ["sh", "-c", 'exec "$0" -m mycelium_cli room send - <&-', sys.executable]
+    done = subprocess.run(line, capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (2, b"error: a message can't be empty\n")
+    assert scripted.received[0].document()["content"] == ""
+
+
 def test_a_text_that_is_not_utf8_is_refused_with_the_place() -> None:
     """Nothing is sent."""
     ran = run("room", "send", "--room", "r", "--handle", "h", stdin=b"ab\xff")
