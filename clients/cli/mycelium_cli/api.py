@@ -57,6 +57,10 @@ def api_path(*parts: str) -> str:
     """A path under `/api`; each part is a name that may hold any character, but is one."""
     if "" in parts:
         raise usage("a name or an id is empty")
+    for place, part in enumerate(parts):
+        if "/" in part or part in {".", ".."}:  # a server would read it as more, or fewer, parts
+            what = "a room's name" if parts[0] == "rooms" and place == 1 else "a name or an id"
+            raise usage(f"\"{part}\" can't be {what}: it can't contain slashes or be dots alone", slug="name.invalid")
     return "/api/" + "/".join(quote(part, safe="~") for part in parts)
 
 

@@ -34,6 +34,14 @@ def test_exit_status_says_the_kind_of_error(http: int, status: int) -> None:
     assert exit_of_http(http) == status
 
 
+@pytest.mark.parametrize("name", ["a/b", "..", "."])
+def test_a_room_that_no_address_can_name_is_refused_unasked(scripted: ScriptedHub, run: Run, name: str) -> None:
+    """The hub would say that it has no such address."""
+    said = f"error: \"{name}\" can't be a room's name: it can't contain slashes or be dots alone\n"
+    assert run("room", "show", name) == (2, "", said)
+    assert scripted.received == []
+
+
 def test_a_line_has_cause_object_and_next_command() -> None:
     """One line, one sentence each."""
     assert Failure("no room", hint="mycelium room ls").line() == "error: no room. Next: mycelium room ls"

@@ -136,9 +136,9 @@ def test_a_request_says_who_calls_in_which_session_and_trace(
     monkeypatch.setenv("MYCELIUM_SESSION", "s1")
     monkeypatch.setenv("TRACEPARENT", f"00-{'a' * 32}-{'b' * 16}-01")
     scripted.play(answer(201, MESSAGE))
-    run("room", "send", "--room", "CE-Area/Team ü", "--thread", "1a2b3c4d", "@sec hi")
+    run("room", "send", "--room", "CE-Area Team ü", "--thread", "1a2b3c4d", "@sec hi")
     request = scripted.received[0]
-    assert request.line == "POST /api/rooms/CE-Area%2FTeam%20%C3%BC/messages HTTP/1.1"
+    assert request.line == "POST /api/rooms/CE-Area%20Team%20%C3%BC/messages HTTP/1.1"
     assert request.headers["mycelium-handle"] == "avery"
     assert request.headers["mycelium-session"] == "s1"
     assert request.headers["traceparent"].startswith(f"00-{'a' * 32}-")
