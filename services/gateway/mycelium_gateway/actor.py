@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -30,9 +31,9 @@ HANDLE_HEADER = "Mycelium-Handle"
 SESSION_HEADER = "Mycelium-Session"
 KEY_HEADER = "Idempotency-Key"
 # As the server hands them on.
-READ = READ_HANDLE, READ_SESSION, READ_KEY = tuple(
-    header.lower().encode() for header in (HANDLE_HEADER, SESSION_HEADER, KEY_HEADER)
-)
+READ = {header.lower().encode(): header for header in (HANDLE_HEADER, SESSION_HEADER, KEY_HEADER)}
+READ_HANDLE, READ_SESSION, READ_KEY = READ
+LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,25 @@ class Call:
 
 async def read_call(request: Request) -> Call:
     """The call that a request's headers describe."""
-    sent = {name: value.decode("latin-1").strip() for name, value in request.scope["headers"] if name in READ}
+    sent = _headers(request.scope["headers"])
     handle = sent.get(READ_HANDLE, "")
     named = names.handle(handle) if handle else ""
     session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER)
     key = _token(sent.get(READ_KEY, ""), KEY_HEADER)
     return Call(request.app.state.gateway, Actor(named, session or named), key or new_id())
+
+
+def _headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
+    """Those that are read here. One that comes twice must say the same: the caller is not for us to choose."""
+    sent: dict[bytes, str] = {}
+    for name, value in headers:
+        if name in READ:
+            text = value.decode("latin-1").strip()
+            if len(text) > LONGEST:
+                raise Refusal("request.invalid", f"header {READ[name]} has {len(text)} characters, at most {LONGEST}")
+            if sent.setdefault(name, text) != text:
+                raise Refusal("request.invalid", f"header {READ[name]} came twice, with different values")
+    return sent
 
 
 def _token(written: str, header: str) -> str:

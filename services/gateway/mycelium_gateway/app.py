@@ -15,6 +15,7 @@ from starlette.responses import Response
 from mycelium_gateway import openapi, problems, validation
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
+from mycelium_gateway.head import HeadMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
@@ -62,6 +63,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
             Middleware(OriginMiddleware, names=names),
             Middleware(LoadMiddleware, settings=gateway.settings if gateway else GatewaySettings()),
             Middleware(BodyLimitMiddleware),
+            Middleware(HeadMiddleware),
         ],
     )
     for router in ROUTERS:

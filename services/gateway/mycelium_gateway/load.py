@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mycelium_gateway import problems
 from mycelium_gateway.actor import READ_HANDLE
+from mycelium_gateway.head import LASTING
 from mycelium_gateway.settings import GatewaySettings
 
 REFUSED = prometheus_client.Counter("mycelium_http_refused_total", "Requests refused since too many were open.", ["of"])
 EXEMPT = frozenset({"/health", "/healthz", "/metrics"})
-LASTING = ("/await", "/stream", "/export", "/import")
 
 
 @dataclass

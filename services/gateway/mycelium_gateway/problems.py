@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mycelium_gateway import head
 from mycelium_kernel.clock import new_id
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
@@ -104,6 +105,12 @@ SLUGS: dict[str, Slug] = {
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
     "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),
     "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),
+    "request.timed_out": Slug(
+        408, "The request did not come in time", "Send it again, whole; the connection is closed."
+    ),
+    "request.head_too_large": Slug(
+        431, "The request's head is too large", "Send a shorter address and fewer headers; the connection is closed."
+    ),
     "rate.limited": Slug(429, "Too many requests", "Wait for `Retry-After` seconds."),
     "unavailable": Slug(
         503, "A part of the hub does not answer", "Retry after `Retry-After` seconds with the same key."
@@ -205,6 +212,8 @@ def methods(request: Request) -> list[str]:
     for route in request.app.routes:
         if route.path_regex.match(request.scope["path"]):
             found |= route.methods
+    if "GET" in found and head.is_served(request.scope["path"]):
+        found.add("HEAD")
     return sorted(found)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import uvicorn
 from fastapi import FastAPI
 
+from mycelium_gateway import protocol
 from mycelium_gateway.settings import GatewaySettings
 
 KEEP_ALIVE_S = 75
@@ -47,7 +48,7 @@ def configure(app: FastAPI, settings: GatewaySettings) -> HttpServer:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=protocol.of(settings),
         ws="none",
         lifespan="off",
         log_config=None,

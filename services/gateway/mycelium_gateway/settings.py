@@ -33,5 +33,8 @@ class GatewaySettings:
     # Streams, waits and bundles that are open at once, in all and for one caller.
     lasting_at_once: int = 4_000
     lasting_of_one: int = 1_000
+    # Seconds in which a connection must have sent the whole head of a request, and may send nothing of its body.
+    head_s: float = 30.0
+    body_s: float = 60.0
     # Seconds that requests under way get to end when the hub stops. Waits and streams end at once.
     stop_s: float = 3.0

@@ -102,8 +102,8 @@ async def test_a_method_that_an_address_does_not_take_is_told_with_those_that_it
     response = await http.put("/api/rooms/demo", json={})
 
     assert problem(response)["slug"] == "method.not_allowed"
-    assert response.headers["allow"] == "DELETE, GET, PATCH"
-    assert "DELETE, GET, PATCH" in problem(response)["detail"]
+    assert response.headers["allow"] == "DELETE, GET, HEAD, PATCH"
+    assert "DELETE, GET, HEAD, PATCH" in problem(response)["detail"]
 
 
 @pytest.mark.parametrize(

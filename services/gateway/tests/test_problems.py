@@ -10,7 +10,7 @@ import pytest
 from mycelium_gateway import problems, reference
 from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable
 
-STATUSES = {401, 403, 404, 405, 409, 412, 413, 422, 429, 500, 503, 507}
+STATUSES = {401, 403, 404, 405, 408, 409, 412, 413, 422, 429, 431, 500, 503, 507}
 
 
 def test_every_slug_has_a_status_a_sentence_and_a_remedy() -> None:
