@@ -14,23 +14,20 @@ from typing import Any
 import nats.errors
 import nats.js.errors
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import RetentionPolicy, StorageType, StreamConfig, StreamInfo
+from nats.js.api import StreamConfig, StreamInfo
 
 from mycelium_kernel import subjects, tasks
 from mycelium_kernel.errors import Unavailable
-from mycelium_kernel.fitness import Unfit, check_server, check_stream, check_sync
+from mycelium_kernel.fitness import Unfit, ask_servers, check_server, check_stream, check_sync, fact_stream
 
 __all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", "reaching"]
 
 LOGGER = logging.getLogger(__name__)
-DEDUPLICATION_S = 600.0
 CONNECT_S = 10.0
 RECONNECT_S = 0.1
 READ_S = 5.0
 CLOSE_S = 2.0
-MONITOR_S = 2.0
 NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)  # all that NATS being away can raise
 
 
@@ -269,49 +266,13 @@ def _epoch(info: StreamInfo) -> str:
     return f"{int(info.created.timestamp() * 1_000_000):x}" if info.created else "0"
 
 
-def fact_stream(replicas: int) -> StreamConfig:
-    """The one stream that every fact is in."""
-    return StreamConfig(
-        name=subjects.STREAM,
-        subjects=[subjects.ALL_FACTS],
-        retention=RetentionPolicy.LIMITS,
-        storage=StorageType.FILE,
-        num_replicas=replicas,
-        duplicate_window=DEDUPLICATION_S,
-        allow_atomic=True,
-        allow_direct=False,  # a direct get may be answered by a replica that is behind
-        deny_purge=False,
-        max_consumers=20_000,
-    )
-
-
 async def _check_sync(settings: NatsSettings) -> None:
     """Read back from the servers that every fact is synced to disk before it is acknowledged."""
     if not settings.monitor_user:
         raise Unfit("no monitor user is set, so that `sync_interval: always` can't be read back from NATS")
     client = await _connect(settings, settings.monitor_user, settings.monitor_password)
     try:
-        answers = await _ask_servers(client, settings.replicas)
+        answers = await ask_servers(client, settings.replicas)
     finally:
         await _close(client)
     check_sync(answers, settings.monitor_user)
-
-
-async def _ask_servers(client: Client, count: int) -> list[dict[str, Any]]:
-    """What the servers say of themselves: `count` of them, or as many as answer within two seconds."""
-    answers: list[dict[str, Any]] = []
-    enough = asyncio.Event()
-
-    async def answered(message: Msg) -> None:
-        if message.data:
-            answers.append(json.loads(message.data)["data"])
-        if len(answers) >= count:
-            enough.set()
-
-    inbox = client.new_inbox()
-    await client.subscribe(inbox, cb=answered)
-    await client.publish("$SYS.REQ.SERVER.PING.VARZ", b"", reply=inbox)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(MONITOR_S):
-            await enough.wait()
-    return answers

@@ -13,14 +13,19 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from mycelium_kernel import subjects, tasks
+from mycelium_kernel import events, headers, subjects, tasks, telemetry
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.service import Reaction, Stored
+
+if TYPE_CHECKING:
+    from mycelium_kernel.run import Runtime
 
 LOGGER = logging.getLogger(__name__)
 ACK_WAIT_S = 12.0  # after this long without a sign the message goes to another replica
@@ -154,3 +159,31 @@ async def _keep(message: Msg) -> None:
         await asyncio.sleep(ACK_WAIT_S / 3)
         with contextlib.suppress(*NATS_ERRORS):
             await message.in_progress()
+
+
+async def react(reaction: Reaction, runtime: Runtime) -> None:
+    """Run a reaction for every fact of its kinds until cancelled, from the log's first fact on.
+
+    Its place is kept in the log itself, so a new log begins anew. A run that is `Unavailable` is repeated before any
+    later fact; another failure lets later facts pass and is told in health. In order for one replica, not across two.
+    """
+    wanted = {events.type_name(kind) for kind in reaction.on}
+
+    async def run(message: Msg) -> None:
+        received = message.headers or {}
+        kind = received.get(headers.TYPE, "")
+        if kind not in wanted:
+            return
+        get = received.get
+        place = message.metadata.sequence.stream
+        stored = Stored(place, message.subject, get(headers.KEY, ""), get(headers.ACTOR, ""), get(headers.SESSION, ""))
+        with telemetry.span(f"react {reaction.name}", received):
+            await reaction.run(runtime, events.decode(kind, message.data), stored)
+
+    def report(fault: str, for_s: float) -> None:
+        runtime.report(reaction.name, fault, for_s)
+
+    config = ConsumerConfig(
+        durable_name=subjects.durable(runtime.service.name, reaction.name), filter_subjects=list(reaction.filters)
+    )
+    await Durable(runtime.connection, subjects.STREAM, config, run, report=report).follow()

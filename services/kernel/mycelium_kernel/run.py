@@ -19,12 +19,12 @@ from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
 from mycelium_kernel.connections import Connection, NatsSettings
 from mycelium_kernel.decide import Decider
+from mycelium_kernel.durable import react
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
-from mycelium_kernel.reactor import react
 from mycelium_kernel.server import Asked, Handler, Server
-from mycelium_kernel.service import Command, Context, LogQuery, Query, Reaction, Service
+from mycelium_kernel.service import Command, Context, LogQuery, Query, Service
 from mycelium_kernel.space import Space
 from mycelium_kernel.sweeping import sweep
 from mycelium_kernel.tables import Tables
@@ -183,13 +183,13 @@ async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
 
 async def _listen(runtime: Runtime) -> None:
     service = runtime.service
-    runtime.spawn("log", _bound(_guard, runtime))
+    runtime.spawn("log", partial(_guard, runtime))
     if runtime.projector:
         runtime.spawn("sweeper", partial(sweep, runtime.projector))
     for worker in service.workers:
-        runtime.spawn(getattr(worker, "__name__", "worker"), _bound(worker, runtime))
+        runtime.spawn(getattr(worker, "__name__", "worker"), partial(worker, runtime))
     for reaction in service.reactions:
-        runtime.spawn(reaction.name, _reacting(reaction, runtime))
+        runtime.spawn(reaction.name, partial(react, reaction, runtime))
     if service.on_timer:
         runtime.spawn("timers", _timing(service.on_timer, runtime))
     runtime._server = Server(runtime.connection, service.name, service.version, runtime.health)  # noqa: SLF001
@@ -225,14 +225,6 @@ def _lose(runtime: Runtime) -> None:
         runtime.projector.fail(Unavailable(fault), for_good=True)
 
 
-def _bound(worker: Callable[[Runtime], Awaitable[None]], runtime: Runtime) -> Callable[[], Awaitable[None]]:
-    return lambda: worker(runtime)
-
-
-def _reacting(reaction: Reaction, runtime: Runtime) -> Callable[[], Awaitable[None]]:
-    return lambda: react(reaction, runtime)
-
-
 def _timing(
     on_timer: Callable[[Runtime, str, bytes], Awaitable[None]], runtime: Runtime
 ) -> Callable[[], Awaitable[None]]:
@@ -244,7 +236,7 @@ def _timing(
     def report(fault: str, for_s: float) -> None:
         runtime.report("timers", fault, for_s)
 
-    return lambda: runtime.timers.follow(due, _bound(arm, runtime) if arm else None, report)
+    return lambda: runtime.timers.follow(due, partial(arm, runtime) if arm else None, report)
 
 
 def _handlers(runtime: Runtime) -> dict[type[Message], Handler]:

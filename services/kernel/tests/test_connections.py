@@ -62,7 +62,7 @@ async def test_a_monitor_without_rights_is_refused(
     nats_server: testing.NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user of another account gets no answer, and that is told."""
-    monkeypatch.setattr(connections, "MONITOR_S", 0.2)
+    monkeypatch.setattr(fitness, "MONITOR_S", 0.2)
     assert "system account" in await refused(nats_server, monitor_user="test", monitor_password=testing.PASSWORD)
 
 
@@ -88,7 +88,7 @@ async def test_a_stream_that_would_lose_facts_is_refused(
     config = connections.fact_stream(1)
     setattr(config, name, value)
     if name == "max_age":
-        config.duplicate_window = connections.DEDUPLICATION_S
+        config.duplicate_window = fitness.DEDUPLICATION_S
     await connection.jetstream.add_stream(config)
     assert name in await refused(nats_server)
 

@@ -10,7 +10,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
-from mycelium_rooms.model import RoomRow, changed_room, created_room, handle_of, speaker
+from mycelium_rooms.model import RoomRow, handle_of, settled_room, speaker
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def create_room(
 
 
 def answer_create(event: events_pb2.RoomCreated, _sequence: int) -> service_pb2.CreateRoomResponse:
-    return service_pb2.CreateRoomResponse(room=created_room(event))
+    return service_pb2.CreateRoomResponse(room=settled_room(event))
 
 
 def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, context: Context) -> Fact | Done:
@@ -93,7 +93,7 @@ def _just_deleted(room: RoomRow) -> Refusal:
 
 
 def answer_change(event: events_pb2.RoomChanged, _sequence: int) -> service_pb2.ChangeRoomResponse:
-    return service_pb2.ChangeRoomResponse(room=changed_room(event))
+    return service_pb2.ChangeRoomResponse(room=settled_room(event))
 
 
 def delete_room(loaded: Named, _request: service_pb2.DeleteRoomRequest, context: Context) -> Fact | Done:

@@ -15,6 +15,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 
 RESOLVED, EXPIRED = "resolved", "expired"
+RoomSettings = events_pb2.RoomCreated | events_pb2.RoomChanged  # both hold all of them
 ENDED = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
 
 
@@ -82,26 +83,12 @@ def evolve_name(_before: events_pb2.NameState | None, event: object) -> events_p
     return events_pb2.NameState(room_id=event.room_id if isinstance(event, events_pb2.RoomCreated) else "")
 
 
-def found_room(_before: events_pb2.RoomState | None, event: events_pb2.RoomCreated) -> events_pb2.RoomState:
-    return events_pb2.RoomState(room=created_room(event))
+def evolve_room(_before: events_pb2.RoomState | None, event: RoomSettings) -> events_pb2.RoomState:
+    return events_pb2.RoomState(room=settled_room(event))
 
 
-def created_room(event: events_pb2.RoomCreated) -> views_pb2.Room:
-    return views_pb2.Room(
-        id=event.room_id,
-        name=event.name,
-        title=event.title,
-        private=event.private,
-        created_by=event.created_by,
-        created_at=event.created_at,
-    )
-
-
-def evolve_room(_before: events_pb2.RoomState | None, event: events_pb2.RoomChanged) -> events_pb2.RoomState:
-    return events_pb2.RoomState(room=changed_room(event))
-
-
-def changed_room(event: events_pb2.RoomChanged) -> views_pb2.Room:
+def settled_room(event: RoomSettings) -> views_pb2.Room:
+    """A room as the event leaves it."""
     return views_pb2.Room(
         id=event.room_id,
         name=event.name,

@@ -83,7 +83,13 @@ CREATE TABLE message (
   kind TEXT NOT NULL,                 -- of an event; empty for a message
   status TEXT NOT NULL,               -- of an event, as it was last set; that it has expired is reckoned when it is read
   expires_at INTEGER NOT NULL,
-  words TEXT NOT NULL                 -- the text as it is searched, where that differs from the content; else empty
+  words TEXT NOT NULL,                -- the text as it is searched, where that differs from the content; else empty
+  -- What goes into the index of words: the text, and tokens for the room, the thread, the sender and the kind.
+  said TEXT AS (CASE words WHEN '' THEN content ELSE words END),
+  place TEXT AS (
+    'r' || replace(room_id, '-', '') || ' t' || replace(room_id || thread, '-', '')
+     || ' s' || replace(room_id, '-', '') || hex(sender_handle) || ' k' || replace(room_id, '-', '') || hex(kind)
+  )
 );
 CREATE UNIQUE INDEX message_id ON message (room_id, message_id);
 CREATE INDEX message_short ON message (room_id, substr(message_id, -8));
@@ -95,45 +101,21 @@ CREATE INDEX message_status ON message (room_id, status, sequence) WHERE status 
 CREATE INDEX message_expiring ON message (room_id, sequence) WHERE expires_at > 0;
 CREATE INDEX message_due ON message (expires_at) WHERE expires_at > 0 AND status NOT IN ('resolved', 'expired');
 
--- The words of messages, by the sequence of the message; the texts themselves are not kept twice. `place` holds tokens
--- for the room, the thread, the sender and the kind, each with the room's id, so that a search walks only lists of one
--- room, newest first, and stops when it has enough. Kept in step by the triggers, whoever changes a message.
+-- The words of messages, by the sequence of the message; the texts themselves are not kept twice. Each token of `place`
+-- holds the room's id, so that a search walks only lists of one room, newest first, and stops when it has enough. Kept
+-- in step by the triggers, whoever changes a message.
 CREATE VIRTUAL TABLE message_words USING fts5 (
   place, content, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
 );
 CREATE TRIGGER message_said AFTER INSERT ON message BEGIN
-  INSERT INTO message_words (rowid, place, content) VALUES (
-    new.sequence,
-    'r' || replace(new.room_id, '-', '') || ' t' || replace(new.room_id || new.thread, '-', '')
-     || ' s' || replace(new.room_id, '-', '') || hex(new.sender_handle)
-     || ' k' || replace(new.room_id, '-', '') || hex(new.kind),
-    CASE new.words WHEN '' THEN new.content ELSE new.words END
-  );
+  INSERT INTO message_words (rowid, place, content) VALUES (new.sequence, new.place, new.said);
 END;
 CREATE TRIGGER message_reworded AFTER UPDATE OF content ON message BEGIN
-  INSERT INTO message_words (message_words, rowid, place, content) VALUES (
-    'delete', old.sequence,
-    'r' || replace(old.room_id, '-', '') || ' t' || replace(old.room_id || old.thread, '-', '')
-     || ' s' || replace(old.room_id, '-', '') || hex(old.sender_handle)
-     || ' k' || replace(old.room_id, '-', '') || hex(old.kind),
-    CASE old.words WHEN '' THEN old.content ELSE old.words END
-  );
-  INSERT INTO message_words (rowid, place, content) VALUES (
-    new.sequence,
-    'r' || replace(new.room_id, '-', '') || ' t' || replace(new.room_id || new.thread, '-', '')
-     || ' s' || replace(new.room_id, '-', '') || hex(new.sender_handle)
-     || ' k' || replace(new.room_id, '-', '') || hex(new.kind),
-    CASE new.words WHEN '' THEN new.content ELSE new.words END
-  );
+  INSERT INTO message_words (message_words, rowid, place, content) VALUES ('delete', old.sequence, old.place, old.said);
+  INSERT INTO message_words (rowid, place, content) VALUES (new.sequence, new.place, new.said);
 END;
 CREATE TRIGGER message_unsaid AFTER DELETE ON message BEGIN
-  INSERT INTO message_words (message_words, rowid, place, content) VALUES (
-    'delete', old.sequence,
-    'r' || replace(old.room_id, '-', '') || ' t' || replace(old.room_id || old.thread, '-', '')
-     || ' s' || replace(old.room_id, '-', '') || hex(old.sender_handle)
-     || ' k' || replace(old.room_id, '-', '') || hex(old.kind),
-    CASE old.words WHEN '' THEN old.content ELSE old.words END
-  );
+  INSERT INTO message_words (message_words, rowid, place, content) VALUES ('delete', old.sequence, old.place, old.said);
 END;
 
 -- Texts that messages had before they were amended.

@@ -61,7 +61,7 @@ PROJECTION = Projection(
         events_pb2.RoomCreated: (
             Evolution(events_pb2.NameState, model.evolve_name),
             Evolution(
-                events_pb2.RoomState, model.found_room, seeds=lambda event: loads_rooms.settings_subject(event.room_id)
+                events_pb2.RoomState, model.evolve_room, seeds=lambda event: loads_rooms.settings_subject(event.room_id)
             ),
         ),
         events_pb2.RoomDeleted: (Evolution(events_pb2.NameState, model.evolve_name),),
