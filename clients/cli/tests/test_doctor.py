@@ -32,6 +32,12 @@ HEALTH: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def client_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program of a hub is installed."""
+    monkeypatch.setattr("mycelium_cli.doctor.command._inside", lambda *, fix: iter(()))  # noqa: ARG005
+
+
 def told(found: Iterator[Finding]) -> list[tuple[str, str, str]]:
     """State, what was seen and the next command."""
     return [(finding.state, finding.seen, finding.next) for finding in found]
@@ -65,6 +71,7 @@ def test_settings_that_nothing_reads_and_wrong_values_are_named(home: Path, monk
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("client_alone")
 def test_a_broken_settings_file_hides_nothing_else(home: Path, run: Run) -> None:
     """The other looks go on."""
     write(home, "[server\n")
@@ -179,6 +186,7 @@ def test_everything_wrong_at_the_hub_is_a_line_with_what_to_do(scripted: Scripte
     assert rows[("room", WRONG)][0] == "404 Room not found: demo (from MYCELIUM_ACTIVE_ROOM)"
 
 
+@pytest.mark.usefixtures("client_alone")
 def test_a_port_that_another_program_has_is_said(scripted: ScriptedHub, run: Run, home: Path) -> None:
     """Something answers there that is no hub."""
     port = scripted.url.rpartition(":")[2]
@@ -213,9 +221,45 @@ def test_the_hubs_own_findings_are_taken_over(tmp_path: Path) -> None:
     program.write_text(f"#!/bin/sh\necho '{json.dumps({'items': rows})}'\n")
     program.chmod(0o755)
     found = list(outside.check_inside(str(program)))
-    assert found == [Finding("log", WRONG, "behind", "mycelium logs rooms"), Finding("hub", NOTE, "")]
+    assert found == [Finding("log", WRONG, "behind", "mycelium logs rooms"), Finding("hub file", NOTE, "")]
     program.write_text("#!/bin/sh\necho no such command >&2\nexit 2\n")
     assert list(outside.check_inside(str(program))) == []
+
+
+def test_what_the_hubs_own_program_tells_is_told_once_and_mended_by_it(
+    home: Path, scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A line a part; what commands are set to is theirs alone to tell."""
+    write(home, f'[server]\napi_ur = "x"\napi_url = "{scripted.url}"\n[runtime]\nbackend_prot = 1\n')
+    (home / "config.toml").chmod(0o644)
+    program = tmp_path / "mycelium-hub"
+    again = "mycelium-hub doctor --fix"
+    rows = [
+        {"part": "config", "state": WRONG, "seen": "sets runtime.backend_prot", "next": "x", "fixable": False},
+        {"part": "files", "state": WRONG, "seen": "open", "next": again, "fixable": True},
+        {"part": "hub", "state": WRONG, "seen": "left behind", "next": again, "fixable": True},
+        {"part": "nats", "state": OK, "seen": "syncs", "next": None, "fixable": False},
+        {"part": "clock", "state": OK, "seen": "steady", "next": None, "fixable": False},
+    ]
+    mended = [{**row, "state": FIXED, "next": None} if row["fixable"] else row for row in rows]
+    lines = [json.dumps({"items": shown}) for shown in (mended, rows)]
+    program.write_text(f"#!/bin/sh\nif [ \"$3\" = --fix ]; then echo '{lines[0]}'; else echo '{lines[1]}'; fi\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("mycelium_cli.machine.hub.program", lambda: str(program))
+    answers = [healthy(), answer(200, {"registered": True}), answer(200, {"name": "demo"})]
+    scripted.play(*answers, *answers)
+    found = json.loads(run("doctor", "--mode", "hub", "--json").out)["items"]
+    parts = [row["part"] for row in found]
+    assert sorted({part for part in parts if parts.count(part) > 1}) == ["config"]
+    assert [row["seen"].removeprefix(f"{config.path()} ") for row in found if row["part"] == "config"] == [
+        "sets runtime.backend_prot",
+        "sets server.api_ur, which nothing reads; did you mean server.api_url?",
+    ]
+    mendable = [(row["part"], row["next"]) for row in found if row["fixable"]]
+    assert mendable == [("files", "mycelium doctor --fix"), ("hub file", "mycelium doctor --fix")]
+    found = json.loads(run("doctor", "--mode", "hub", "--json", "--fix").out)["items"]
+    assert [row["part"] for row in found if row["state"] == FIXED] == ["files", "hub file"]
+    assert [row["part"] for row in found] == parts
 
 
 def test_the_sum_says_how_much_fix_would_mend() -> None:

@@ -1,7 +1,7 @@
 """`doctor`: looks at everything that can be wrong on this machine and with the hub, a line for each."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -9,11 +9,14 @@ from mycelium_cli import context
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.doctor import files, outside, settings
-from mycelium_cli.doctor.finding import FIXED, NOTE, OK, WRONG, Finding, counted
+from mycelium_cli.doctor.finding import COMMANDS, FIXED, NOTE, OK, WRONG, Finding, counted
 from mycelium_cli.errors import REFUSED, Failure
 from mycelium_cli.output import Paint, clean_line
 from mycelium_cli.problems import is_local
 from mycelium_cli.wording import Document
+
+# Parts that mycelium-hub doctor looks at, too, and better.
+_ALSO_INSIDE = {"config", "files", "disk", "hub file", "port", "drift", "clock", "nats"}
 
 
 @command("doctor", example="mycelium doctor\nmycelium doctor --fix\nmycelium doctor --mode spoke --json")
@@ -32,7 +35,7 @@ def doctor(here: Here, *, fix: bool, mode: str) -> None:
     something is wrong.
     """
     own, why = _mode(mode)
-    findings = [finding.mended() if fix else finding for finding in _all(here, own=own)]
+    findings = [finding.mended() if fix else finding for finding in _all(here, own=own, fix=fix)]
     answer = {
         "mode": "hub" if own else "spoke",
         "why": why,
@@ -57,14 +60,27 @@ def _mode(mode: str) -> tuple[bool, str]:
     return own, f"{found.value} is {'this' if own else 'another'} machine"
 
 
-def _all(here: Here, *, own: bool) -> Iterator[Finding]:
-    """Every look, in the order in which one thing explains the next. One that fails hides no other."""
+def _all(here: Here, *, own: bool, fix: bool) -> Iterator[Finding]:
+    """Every finding once: what the hub's own program tells is not told again."""
+    inside = list(_looked([lambda: _inside(fix=fix)])) if own else []
+    yield from inside
+    told = {finding.part for finding in inside}
     looks = [settings.check, files.check_files]
     if own:
         looks += [files.check_disk, files.check_hub_file]
     looks.append(lambda: outside.check(here, own=own))
-    if own:
-        looks.append(_inside)
+    yield from (finding for finding in _looked(looks) if not _told(finding, told))
+
+
+def _told(finding: Finding, told: set[str]) -> bool:
+    """Whether the hub's own program has told it: all of its home, but not what commands are set to."""
+    if finding.part not in told & _ALSO_INSIDE:
+        return False
+    return finding.of != COMMANDS or finding.state == OK
+
+
+def _looked(looks: list[Callable[[], Iterator[Finding]]]) -> Iterator[Finding]:
+    """Looks in the order in which one thing explains the next. One that fails hides no other."""
     for look in looks:
         try:
             yield from look()
@@ -76,14 +92,14 @@ def _all(here: Here, *, own: bool) -> Iterator[Finding]:
             yield Finding("doctor", WRONG, "mycelium-hub doctor does not end", "mycelium logs hub --tail 50")
 
 
-def _inside() -> Iterator[Finding]:
+def _inside(*, fix: bool) -> Iterator[Finding]:
     from mycelium_cli.machine.hub import program
 
     try:
         found = program()
     except Failure:
         return  # a client alone: the hub of this machine runs otherwise
-    yield from outside.check_inside(found)
+    yield from outside.check_inside(found, fix=fix)
 
 
 def draw_findings(answer: Document, paint: Paint) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+COMMANDS = "commands"  # a finding about what commands on this machine are set to, of which a hub knows nothing
 OK, NOTE, WRONG, FIXED = "ok", "note", "wrong", "fixed"
 
 
@@ -14,6 +15,7 @@ class Finding(NamedTuple):
     seen: str
     next: str = ""
     mend: Callable[[], None] | None = None
+    of: str = ""
 
     def mended(self) -> "Finding":
         """The same after `--fix` has tried; what can't be mended says why."""

@@ -14,7 +14,7 @@ from mycelium_cli import __version__, config, context
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.context import Here
 from mycelium_cli.doctor.files import hub_runs
-from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
+from mycelium_cli.doctor.finding import COMMANDS, FIXED, NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import NOT_FOUND, Failure
 from mycelium_cli.problems import Answer
 from mycelium_cli.wording import Document
@@ -120,7 +120,7 @@ def drift(url: str) -> Iterator[Finding]:
         return
     if urlsplit(told).port != urlsplit(url).port:
         seen = f"Runtime config drift: commands ask {url}, but the hub of {config.home()} is at {told}"
-        yield Finding("drift", WRONG, seen, f"mycelium config set server.api_url {told}")
+        yield Finding("drift", WRONG, seen, f"mycelium config set server.api_url {told}", of=COMMANDS)
     port = config.effective("runtime.backend_port")
     if port.source != "default" and port.value not in {0, urlsplit(told).port}:
         seen = f"Runtime config drift: {port.source} says port {port.value}, but the hub answers at {told}"
@@ -169,21 +169,29 @@ def _place(hub: Hub) -> Iterator[Finding]:
         yield Finding("room", OK, f"{room.value} (from {room.source})")
 
 
-def check_inside(program: str) -> Iterator[Finding]:
-    """What the hub's own program finds: NATS, its settings, the log, the tables."""
-    ran = subprocess.run(
-        [program, "doctor", "--json"], capture_output=True, text=True, check=False, timeout=_DOCTOR_WITHIN_S
-    )
+def check_inside(program: str, *, fix: bool = False) -> Iterator[Finding]:
+    """What the hub's own program finds, and mends: its settings, files, port, NATS, the log, the tables."""
+    words = [program, "doctor", "--json", *(["--fix"] if fix else [])]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_DOCTOR_WITHIN_S)
     try:
         rows = json.loads(ran.stdout)["items"]
     except (ValueError, KeyError, TypeError):
         return  # a hub of another version, which has no doctor
     for row in rows:
-        yield inside(row)
+        yield inside(row, fix=fix)
 
 
-def inside(row: dict[str, Any]) -> Finding:
-    """A row of the hub's own doctor."""
-    state = str(row.get("state", NOTE))
-    known = state if state in {OK, NOTE, WRONG} else NOTE
-    return Finding(str(row.get("part", "hub")), known, str(row.get("seen", "")), str(row.get("next") or ""))
+def inside(row: dict[str, Any], *, fix: bool = False) -> Finding:
+    """A row of the hub's own doctor. What it finds of its process is the hub file here, where "hub" is its answer."""
+    part, state = str(row.get("part", "hub")), str(row.get("state", NOTE))
+    return Finding(
+        "hub file" if part == "hub" else part,
+        state if state in {OK, NOTE, WRONG, FIXED} else NOTE,
+        str(row.get("seen", "")),
+        str(row.get("next") or "").replace("mycelium-hub doctor", "mycelium doctor"),
+        _mended_inside if row.get("fixable") and not fix else None,
+    )
+
+
+def _mended_inside() -> None:
+    """With `--fix` the hub's own program has mended it before its row came here."""

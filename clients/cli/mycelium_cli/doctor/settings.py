@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mycelium_cli import config
-from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
+from mycelium_cli.doctor.finding import COMMANDS, NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure, nearest
 
 _PART = "config"
@@ -46,7 +46,7 @@ def _unknown(found: dict[str, Any]) -> Iterator[Finding]:
         meant = nearest(key, known)
         seen = f"{config.path()} sets {key}, which nothing reads" + (f"; did you mean {meant}?" if meant else "")
         hint = f"mycelium config set {meant} <value>" if meant else f"take {key} out of {config.path()}"
-        yield Finding(_PART, WRONG, seen, hint)
+        yield Finding(_PART, WRONG, seen, hint, of=_reader(meant or key))
 
 
 def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
@@ -56,7 +56,9 @@ def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
                 config.parse(setting, str(found[key]).strip())
             config.effective(key)
         except Failure as failure:
-            yield Finding(_PART, WRONG, failure.cause, failure.hint or f"mycelium config set {key} <value>")
+            yield Finding(
+                _PART, WRONG, failure.cause, failure.hint or f"mycelium config set {key} <value>", of=_reader(key)
+            )
 
 
 def _overruled(found: dict[str, Any]) -> Iterator[Finding]:
@@ -64,4 +66,10 @@ def _overruled(found: dict[str, Any]) -> Iterator[Finding]:
         winner = config.from_environment(config.known()[key].env) if key in config.known() else None
         if winner is not None and str(winner.value) != str(value):
             seen = f"{winner.source} is set in this shell, and wins over {key} in {config.path()}"
-            yield Finding(_PART, NOTE, seen, f"unset {winner.source}, or leave it so")
+            yield Finding(_PART, NOTE, seen, f"unset {winner.source}, or leave it so", of=_reader(key))
+
+
+def _reader(key: str) -> str:
+    """Who reads a setting. Misspelt keys of tables that only commands read are theirs, too."""
+    tables = {name.partition(".")[0]: setting.scope for name, setting in config.known().items()}
+    return "" if tables.get(key.partition(".")[0], "hub") == "hub" else COMMANDS
