@@ -14,9 +14,9 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from mycelium_cli.errors import Failure, exit_of_http, usage
+from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http, usage
 from mycelium_cli.output import note
-from mycelium_cli.problems import Answer, Document, cut, failure_of_answer, stranger, unreached
+from mycelium_cli.problems import Answer, Document, cut, failure_of_answer, honest, of_a_hub, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ RETRY_BUDGET_S = 10.0
 _ALIVE_WITHIN_S = 5.0
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
+_WHOLE_WITHIN_S = 60.0  # from an answer's first byte to its last
+_MOST_PAGES = 10_000
 _LARGEST_ANSWER = 64 * 1024 * 1024
 
 _PATIENCE = {429, 503, 507}  # too many requests, not ready, disk full: nothing was done
@@ -122,12 +124,17 @@ class Hub:
         """Read a whole list, page after page."""
         found: list[Any] = []
         cursor: Any = None
-        while True:
+        seen = {cursor}
+        while len(seen) <= _MOST_PAGES:
             page = self.get(path, {**(query or {}), "cursor": cursor})
             found += page["items"]
-            before, cursor = cursor, page.get("next")
-            if not cursor or cursor == before:
+            cursor = page.get("next")
+            if not cursor:
                 return found
+            if cursor in seen:
+                break
+            seen.add(cursor)
+        raise Failure(f"the list at {self.url}{path} has no end", exit_status=UNREACHABLE, hint="mycelium status")
 
     def write(self, method: str, path: str, body: object = None, *, timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
         """Change something, once, however often the line is cut."""
@@ -205,7 +212,7 @@ class Hub:
                 failure, after_s = again.failure, again.after_s
             wait_s = pause_s if after_s is None else after_s
             if time.monotonic() + wait_s > end_s:
-                raise _honest(failure, key if maybe_done else "") from None
+                raise honest(failure, key if maybe_done else "") from None
             self._pause(wait_s)
             self.look_again()
         raise AssertionError("pauses() has no end")
@@ -214,7 +221,7 @@ class Hub:
         line = Line(self.url)
         begun_s = time.monotonic()
         self._say(f"> {request.method} {self.url}{request.target} {_shown_headers(request.headers)}")
-        answer = self._read(line, line.ask(request, timeout_s))
+        answer = self._read(line, line.ask(request, timeout_s, timeout_s + _WHOLE_WITHIN_S))
         took_ms = (time.monotonic() - begun_s) * 1000
         self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
         if answer.status in _PATIENCE:
@@ -229,8 +236,10 @@ class Hub:
         try:
             content = response.read(_LARGEST_ANSWER)
         except (OSError, HTTPException) as error:
-            raise Cut(type(error).__name__) from error
+            raise Cut(line.too_slow or type(error).__name__) from error
         else:
+            if line.too_slow:
+                raise Cut(line.too_slow)
             if response.length:
                 raise Cut("half an answer")
         finally:
@@ -240,9 +249,9 @@ class Hub:
             return Answer(response.status, None, headers)
         try:
             document = json.loads(content, object_hook=Document)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
-        if isinstance(document, dict):
+        if isinstance(document, dict) and (response.status >= 300 or of_a_hub(document)):
             return Answer(response.status, document, headers)
         text = content.decode("utf-8", "replace")
         if response.status < 300:
@@ -278,15 +287,6 @@ def _encoded(body: object) -> bytes:
         return json.dumps(body, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise Failure("the text is not valid UTF-8", exit_status=exit_of_http(422)) from None
-
-
-def _honest(failure: Failure, key: str) -> Failure:
-    """After a cut line nobody knows whether a write was done: say so, and how to repeat it safely."""
-    if not key:
-        return failure
-    failure.cause += "; it may or may not have been done"
-    failure.hint = f"the same command with --key {key}, which can't do it twice"
-    return failure
 
 
 def _retry_after(answer: Answer) -> float | None:

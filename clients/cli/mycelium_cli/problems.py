@@ -28,6 +28,23 @@ class Document(dict[str, Any]):
         raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium status --verbose")
 
 
+# Fields that commands walk through, wherever an answer has them: lists of objects, and objects.
+_LISTS = ("items", "members_list", "mentions", "earlier", "agents")
+_OBJECTS = ("services", "nats", "auth", "message", "metadata")
+
+
+def of_a_hub(document: dict[str, Any]) -> bool:
+    """Whether an answer has the shape of a hub's: another program's JSON must not be walked through."""
+    lists = [document.get(name) or [] for name in _LISTS]
+    objects = [document.get(name) or {} for name in _OBJECTS]
+    cursors = [document.get(name) or "" for name in ("next", "older_before")]
+    return (
+        all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in lists)
+        and all(isinstance(one, dict) for one in objects)
+        and all(isinstance(cursor, str) for cursor in cursors)
+    )
+
+
 class Answer(NamedTuple):
     """The hub's answer: its status, its JSON (`None` when there is none) and its headers in lower case."""
 
@@ -52,6 +69,15 @@ def cut(url: str, cause: str) -> Failure:
     """The failure of a request that left and was not answered: it may have been done."""
     failure = unreached(url, f"the line was cut: {cause}")
     failure.arrived = True
+    return failure
+
+
+def honest(failure: Failure, key: str) -> Failure:
+    """After a cut line nobody knows whether a write was done: say so, and how to repeat it safely."""
+    if not key:
+        return failure
+    failure.cause += "; it may or may not have been done"
+    failure.hint = f"the same command with --key {key}, which can't do it twice"
     return failure
 
 
@@ -82,11 +108,12 @@ def stranger(url: str, status: int, content: object) -> Failure:
 
 def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[str, str]) -> Failure:
     """A problem document as a failure: its detail word for word, near names, what to type next."""
-    cause = f"{status} {_detail(problem)}" if problem.get("slug") in _NUMBERED else _detail(problem)
+    slug = str(problem.get("slug") or "")
+    cause = f"{status} {_detail(problem)}" if slug in _NUMBERED else _detail(problem)
     missing = [name for name in _near(problem) if name not in cause]
     if missing:
         cause += f"; did you mean {' or '.join(missing)}?"
-    hint = clean_line(problem.get("next") or _HINTS.get(problem.get("slug", ""), ""))
+    hint = clean_line(problem.get("next") or _HINTS.get(slug, ""))
     if not hint and headers.get("retry-after"):
         hint = f"the same again in {clean_line(headers['retry-after'])} s"
     if status == 500 and problem.get("key"):

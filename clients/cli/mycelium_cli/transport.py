@@ -5,12 +5,15 @@ Tells apart what `api` must know: whether a request never left (`Unreached`) or 
 
 import os
 import sys
+from contextlib import suppress
 from io import BufferedReader
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
+    from socket import socket
+    from threading import Timer
 
 CONNECT_TIMEOUT_S = 10.0
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -76,10 +79,12 @@ class Line:
     def __init__(self, base_url: str) -> None:
         self.url = urlsplit(base_url)
         self.proxy = _proxy(self.url)
+        self.too_slow = ""
+        self._clock: Timer | None = None
         self._connection: HTTPConnection | None = None
 
-    def ask(self, request: Request, answer_timeout_s: float) -> "HTTPResponse":
-        """Send a request and wait for the head of its answer."""
+    def ask(self, request: Request, answer_timeout_s: float, whole_s: float | None = None) -> "HTTPResponse":
+        """Send a request and wait for the head of its answer, of which all must be there within `whole_s`."""
         connection = self._open()
         from http.client import HTTPException  # after `_open`, which decides how it is loaded
 
@@ -90,10 +95,27 @@ class Line:
         try:
             connection.sock.settimeout(answer_timeout_s)
             self._send(connection, request._replace(target=target, headers=headers))
+            if whole_s is not None:
+                self._end_after(connection.sock, whole_s)
             return connection.getresponse()
         except (OSError, HTTPException) as error:
             self.close()
-            raise Cut(_cause(error)) from error
+            raise Cut(self.too_slow or _cause(error)) from error
+
+    def _end_after(self, sock: "socket", seconds: float) -> None:
+        """Cut the line then: a byte now and then keeps every other clock from running out."""
+        from threading import Timer  # click has it loaded
+
+        def end() -> None:
+            self.too_slow = f"the answer had no end within {seconds:.0f} s"
+            from socket import SHUT_RDWR
+
+            with suppress(OSError):
+                sock.shutdown(SHUT_RDWR)
+
+        self._clock = Timer(seconds, end)
+        self._clock.daemon = True
+        self._clock.start()
 
     @staticmethod
     def _send(connection: "HTTPConnection", request: Request) -> None:
@@ -141,6 +163,8 @@ class Line:
 
     def close(self) -> None:
         """Give the connection back; closing twice is fine."""
+        if self._clock is not None:
+            self._clock.cancel()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

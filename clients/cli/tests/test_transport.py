@@ -43,6 +43,47 @@ def test_a_half_answer_counts_as_cut(scripted: ScriptedHub, run: Run) -> None:
     assert run("room", "send", "hello").out == "sent 1a2b3c4d\n"
 
 
+@pytest.mark.parametrize(
+    "body", [{"items": [5]}, {"items": 5}, {"items": [], "next": 5}, b"[" * 200_000, b'{"a":' * 50_000, [5], 5]
+)
+def test_json_that_no_hub_says_is_one_line(scripted: ScriptedHub, run: Run, body: object) -> None:
+    """Another program has that port."""
+    scripted.play(answer(200, body))
+    ran = run("room", "ls")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (5, "", 1)
+    assert f"200 OK from {scripted.url}, which does not answer as a Mycelium hub" in ran.err
+
+
+@pytest.mark.parametrize("slug", [["x"], {"x": 1}, 5])
+def test_a_problem_that_no_hub_has_is_one_line(scripted: ScriptedHub, run: Run, slug: object) -> None:
+    """Whatever stands where the slug should."""
+    scripted.play(answer(404, {"slug": slug, "detail": "no"}))
+    assert run("room", "ls") == (3, "", "error: no\n")
+
+
+@pytest.mark.parametrize("cursors", [["a", "b", "a"], ["a", "b", "c", "d"]])
+def test_a_list_without_an_end_is_not_followed_for_ever(
+    scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch, cursors: list[str]
+) -> None:
+    """A cursor that comes again, and ever new ones."""
+    monkeypatch.setattr("mycelium_cli.api._MOST_PAGES", 3)
+    scripted.play(*(answer(200, {"items": [], "next": cursor}) for cursor in cursors))
+    said = f"error: the list at {scripted.url}/api/rooms has no end. Next: mycelium status\n"
+    assert run("room", "ls") == (5, "", said)
+    assert len(scripted.received) == 3
+
+
+def test_an_answer_that_drips_is_cut_off(scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then is no answer, in the head nor in the body."""
+    monkeypatch.setattr("mycelium_cli.api._WHOLE_WITHIN_S", -29.5)
+    monkeypatch.setattr("mycelium_cli.api.RETRY_BUDGET_S", 0.0)
+    scripted.hold()
+    scripted.play(b"HTTP/1.1 200 OK\r\n\r\n{")
+    ran = run("room", "ls")
+    assert ran.status == 5
+    assert "the line was cut: the answer had no end within 0 s" in ran.err
+
+
 def test_a_line_that_stays_cut_is_told_honestly(
     scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,8 +205,10 @@ def test_a_proxy_is_used_for_a_hub_elsewhere_and_never_for_this_machine(
 
 def test_a_list_is_read_page_after_page(scripted: ScriptedHub) -> None:
     """Until there is no next cursor."""
-    scripted.play(answer(200, {"items": [1], "next": "c 2"}), answer(200, {"items": [2], "next": None}))
-    assert hub_at(scripted.url, []).items("/api/rooms", {"limit": 1}) == [1, 2]
+    scripted.play(
+        answer(200, {"items": [{"name": "a"}], "next": "c 2"}), answer(200, {"items": [{"name": "b"}], "next": None})
+    )
+    assert hub_at(scripted.url, []).items("/api/rooms", {"limit": 1}) == [{"name": "a"}, {"name": "b"}]
     assert [request.line.split()[1] for request in scripted.received] == [
         "/api/rooms?limit=1",
         "/api/rooms?limit=1&cursor=c%202",

@@ -99,8 +99,8 @@ def _spooled(hub: Hub, name: str, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         if text:
             yield file.tell(), len(text)
             file.write(text)
-        before = page.get("older_before")
-        if not before:
+        last, before = before, page.get("older_before")
+        if not before or before == last or not page["items"]:
             return
 
 

@@ -74,8 +74,8 @@ def _latest(hub: Hub, place: str, since: str | None, tail: int | None) -> list[D
         limit = min(wanted - len(found), MOST)
         page = hub.get(api_path("rooms", place, "messages"), {**query, "limit": limit, "before": before})
         found += page["items"]
-        before = page.get("older_before")
-        if not before:
+        last, before = before, page.get("older_before")
+        if not before or before == last or not page["items"]:
             break
     return found
 
