@@ -234,7 +234,7 @@ def test_what_the_hubs_own_program_tells_is_told_once_and_mended_by_it(
     (home / "config.toml").chmod(0o644)
     program = tmp_path / "mycelium-hub"
     again = "mycelium-hub doctor --fix"
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"part": "config", "state": WRONG, "seen": "sets runtime.backend_prot", "next": "x", "fixable": False},
         {"part": "files", "state": WRONG, "seen": "open", "next": again, "fixable": True},
         {"part": "hub", "state": WRONG, "seen": "left behind", "next": again, "fixable": True},
