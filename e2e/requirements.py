@@ -225,6 +225,7 @@ LISTED = (
     _R("http:probes", "all", "/healthz, /health and /metrics answer.", "D §8"),
     _R("load:slow-reader", "all", "A watcher that does not read is closed; nobody else notices.", "I Backpressure"),
     _R("load:many", "all", "Ten times the load is answered 429 or 503 with Retry-After, loses nothing acknowledged, and passes.", "I Backpressure"),
+    _R("load:disk", "all", "A full disk is answered 507 with Retry-After, loses nothing acknowledged, and passes.", "I Backpressure"),
     _R("load:streams", "all", "500 streams opened and killed leave no open handle behind.", "I Cases"),
     _R("demo:transcript", "all", "Three agents and a person talk through a restart; each saw the same.", "I make demo"),
     _R("readme:tour", "all", "The README's tour works as it is written.", "I Development"),

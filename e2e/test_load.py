@@ -2,16 +2,19 @@
 
 import json
 import os
+import shutil
 import socket
 import struct
+import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from e2e.crowd import ask_all, request
-from e2e.harness import Hub
+from e2e.harness import Hub, Machine
 from e2e.processes import children
 from e2e.requirements import requirement
 from e2e.room import Room
@@ -82,6 +85,45 @@ def test_a_crowd_is_served_or_told_when_to_come_back(own_hub: Hub, own_room: Roo
     assert own_room.api.get("/health").ok(200).json["status"] == "ok"
     assert own_hub.stop().status == 0
     assert not own_hub.errors()
+
+
+@pytest.fixture
+def small_hub(tmp_path: Path) -> Iterator[Hub]:
+    """A hub whose home is a disk of 64 MB."""
+    home = tmp_path / "small"
+    home.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", home], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("no disk can be mounted here; root can")
+    hub = Hub(home)
+    try:
+        yield hub.start()
+    finally:
+        hub.close()
+        subprocess.run(["umount", home], check=True)
+
+
+@requirement("load:disk")
+def test_a_full_disk_is_told_and_passes(small_hub: Hub, tmp_path: Path) -> None:
+    """What was acknowledged stays and can be read; the command line says what is wrong; with room, posts go on."""
+    room = Room(small_hub.api, Machine(tmp_path / "client", small_hub.url), "demo").create()
+    filler = small_hub.home / "filler"
+    free = shutil.disk_usage(small_hub.home).free
+    filler.write_bytes(b"\0" * (free - 12 * 1024 * 1024))
+    kept = list[str]()
+    reply = room.try_post(f"{len(kept)} {LARGE}")
+    while reply.status == 201:
+        kept.append(reply.json["content"])
+        assert len(kept) < 100
+        reply = room.try_post(f"{len(kept)} {LARGE}")
+    reply.refused(507, "store.full")
+    assert int(reply.headers["retry-after"]) > 0
+    sent = room.machine.run("room", "send", LARGE[:100_000], handle="avery", room="demo")
+    assert (sent.status, "disk is nearly full" in sent.err, len(sent.err.splitlines())) == (5, True, 1), sent
+    assert room.contents() == kept
+    filler.unlink()
+    until(lambda: room.try_post("after").status == 201, "there is room again")
+    assert room.contents() == [*kept, "after"]
 
 
 def handles(hub: Hub) -> int:
