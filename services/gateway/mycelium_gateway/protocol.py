@@ -39,6 +39,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unseen_bytes = 0
         self._begun = False  # a request has begun and not ended
         self._in_body = False
+        self._asked = False  # a request was whole enough to be worked on
         self._refused = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -60,7 +61,12 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_body:
             self._disarm()
         super().data_received(data)
-        if self._refused or self.transport.is_closing():
+        if not self.transport.is_closing():
+            self._look()
+
+    def _look(self) -> None:
+        """After something was parsed: is it too much, and how long may the rest take?"""
+        if self._refused:
             return
         if self._head_bytes + self._unseen_bytes > HEAD_BYTES:
             self._refuse_head()
@@ -88,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is whole."""
         self._unseen_bytes = 0
-        self._in_body = True
+        self._in_body = self._asked = True
         self._disarm()
         if not self.url.startswith(b"/"):
             self._take_authority()
@@ -159,7 +165,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._disarm()
         self._unset_keepalive_if_required()
         current = self._in_body and not self.cycle.response_started
-        if self.pipeline or not (current or self.cycle is None or self.cycle.response_complete):
+        if self.pipeline or not (current or not self._asked or self.cycle.response_complete):
             self.transport.close()
             return
         if current:  # the application learns that nobody is there

@@ -13,6 +13,15 @@ from starlette.responses import Response
 from mycelium_gateway import problems
 
 SHOWN = 10  # errors in one document
+LONGEST = 80  # characters of a name that somebody sent
+
+
+class InvalidError(RequestValidationError):
+    """The first errors of a body that may have many more."""
+
+    def __init__(self, errors: list[dict[str, Any]], count: int) -> None:
+        super().__init__(errors)
+        self.count = count
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:
@@ -25,8 +34,9 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
         errors.append({"where": where, "what": what})
         near += nearest
     detail = f"{errors[0]['where']}: {errors[0]['what']}"
-    if len(found) > 1:
-        detail += f" (and {len(found) - 1} more)"
+    count = error.count if isinstance(error, InvalidError) else len(found)
+    if count > 1:
+        detail += f" (and {count - 1} more)"
     extras: dict[str, Any] = {"errors": errors}
     if near:
         extras["near"] = near
@@ -35,7 +45,7 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 
 def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[str]]:
     """Where, what, and near names, of one error that Pydantic found."""
-    location = [str(part) for part in item["loc"]]
+    location = [_cut(str(part)) for part in item["loc"]]
     where = ".".join(location)
     kind = item["type"]
     if kind == "json_invalid":
@@ -49,6 +59,10 @@ def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[st
     if kind == "missing":
         return where, "is missing", []
     return where, str(item["msg"]).replace("Input should", "should"), []
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def fields(request: Request, part: str) -> list[str]:

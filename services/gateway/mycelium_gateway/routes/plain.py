@@ -13,11 +13,13 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mycelium_gateway.actor import read_call
+from mycelium_gateway.validation import SHOWN, InvalidError
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 
@@ -70,5 +72,22 @@ def read_body(request: Request, raw: bytes, model: type[BaseModel]) -> BaseModel
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=True, include_input=False)
-        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in found]) from None
+        found, count = _some_errors(model, raw, error), error.error_count()
+        raise InvalidError([{**item, "loc": ("body", *item["loc"])} for item in found], count) from None
+
+
+def _some_errors(model: type[BaseModel], raw: bytes, error: ValidationError) -> list[dict[str, Any]]:
+    """As many errors as are shown. Tens of thousands of unknown fields would hold up everybody while they are told."""
+    if error.error_count() > len(model.model_fields) + SHOWN:
+        known: dict[str, Any] = {}
+        unknown: dict[str, Any] = {}
+        for name, value in from_json(raw).items():
+            if name in model.model_fields:
+                known[name] = value
+            elif len(unknown) < SHOWN:
+                unknown[name] = value
+        try:
+            model.model_validate({**known, **unknown})
+        except ValidationError as fewer:
+            error = fewer
+    return [dict(item) for item in error.errors(include_url=False, include_context=True, include_input=False)]

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from mycelium_gateway.schemas.messages import MESSAGE, Message
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 HANDLE = Field(None, description="Who calls; must agree with `Mycelium-Handle`.", examples=["engineer"])
 SEAT = Field("", description="Seat of the caller, without `#`; each seat has a queue of its own.")
@@ -25,10 +25,10 @@ DELIVERY = {
 class Await(Body):
     """What to wait for."""
 
-    handle: str | None = HANDLE
+    handle: WrittenHandle | None = HANDLE
     timeout_s: float = Field(300.0, ge=0, le=3600, description="How long to wait at most, in seconds.")
     task: str = TASK
-    seat: str = SEAT
+    seat: WrittenHandle = SEAT
     ack: str = Field("", description="Token of a delivery that is acknowledged first.")
     confirm: bool = Field(False, description="The delivery counts as received only when `ack` says so.")
 
@@ -36,16 +36,16 @@ class Await(Body):
 class Acknowledgement(Body):
     """What became of a delivery."""
 
-    handle: str | None = HANDLE
+    handle: WrittenHandle | None = HANDLE
     ack: str = Field(description="The token that await has answered with.", examples=[MESSAGE["id"]])
     outcome: Literal["received", "acknowledged", "parked"] = Field(examples=["acknowledged"])
-    seat: str = SEAT
+    seat: WrittenHandle = SEAT
 
 
 class Reply(Body):
     """A reply. Without `task` it goes to the thread of the session's last delivered, unanswered message."""
 
-    handle: str | None = HANDLE
+    handle: WrittenHandle | None = HANDLE
     content: str = Field(description="Markdown, at most 256 KiB in UTF-8.", examples=["moving toward 30 %"])
     task: str = Field("", description="Id of the thread, full or short.")
     reply_to: str = Field("", description="Id of the message that it answers, full or short.")

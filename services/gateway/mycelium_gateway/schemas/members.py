@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 Kind = Literal["agent", "user", "engine"]
 Presence = Literal["idle", "working", "blocked", "offline"]
@@ -35,16 +35,18 @@ MEMBER = {
 class NewMember(Body):
     """A member to add. One that is there already is changed: what is absent stays."""
 
-    handle: str = Field(description="1 to 64 of a-z 0-9 . _ -.", examples=["engineer"])
+    handle: WrittenHandle = Field(description="1 to 64 of a-z 0-9 . _ -.", examples=["engineer"])
     kind: Kind | None = Field(
         None, description="What stands behind it; a new member is an agent unless this says else."
     )
     description: str | None = Field(None, description="What it does.", examples=["Builds and tests"])
     cwd: str | None = Field(None, description="The folder in which its session works.")
     adapter: str | None = Field(None, description="How it connects, such as `claude_code` or `cursor`.")
-    owner: str | None = Field(None, description="Handle of the user it belongs to.", examples=["avery"])
+    owner: WrittenHandle | None = Field(None, description="Handle of the user it belongs to.", examples=["avery"])
     team: str | None = Field(None, description="Team it belongs to.")
-    allow_from: list[str] | None = Field(None, description="Handles that may act for it; replaces the list.")
+    allow_from: list[WrittenHandle] | None = Field(
+        None, fail_fast=True, description="Handles that may act for it; replaces the list."
+    )
     notes: str | None = Field(None, description="Notes for the agent itself.")
     paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 
@@ -56,9 +58,9 @@ class MemberChange(Body):
     description: str | None = None
     cwd: str | None = None
     adapter: str | None = None
-    owner: str | None = None
+    owner: WrittenHandle | None = None
     team: str | None = None
-    allow_from: list[str] | None = None
+    allow_from: list[WrittenHandle] | None = Field(None, fail_fast=True)
     notes: str | None = None
     paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 MESSAGE = {
     "id": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa",
@@ -59,7 +59,7 @@ class NewMessage(Body):
     content: str = Field(
         description="Markdown, at most 256 KiB in UTF-8. `@handle` mentions.", examples=["@engineer ready?"]
     )
-    sender_handle: str | None = Field(
+    sender_handle: WrittenHandle | None = Field(
         None, description="Who posts; must agree with `Mycelium-Handle`.", examples=["avery"]
     )
     message_type: MessageType = "message"
@@ -78,7 +78,7 @@ class MessageChange(Body):
 
     content: str | None = Field(None, description="The new text.", examples=["@engineer ready? The cache TTL is 300s."])
     status: str | None = Field(None, description="`open`, `in_progress` or `resolved`.")
-    sender_handle: str | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
+    sender_handle: WrittenHandle | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
     allow_unknown: bool = Field(False, description="Store it although it mentions unknown handles.")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body
+from mycelium_gateway.schemas.shape import Body, WrittenHandle
 
 
 class Presence(Body):
     """What a member says that it is doing."""
 
-    handle: str | None = Field(
+    handle: WrittenHandle | None = Field(
         None, description="Who says it; must agree with `Mycelium-Handle`.", examples=["engineer"]
     )
     state: str = Field(description="`idle`, `working` or `blocked`.", examples=["working"])

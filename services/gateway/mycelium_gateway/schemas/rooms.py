@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from mycelium_gateway.schemas.members import MEMBER, Member
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 ROOM = {
     "id": "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101",
@@ -28,7 +28,9 @@ class NewRoom(Body):
     )
     title: str = Field("", description="Display title.", examples=["Design review"])
     private: bool = Field(False, description="Whether it is listed for its members only.")
-    handle: str | None = Field(None, description="Who makes it; must agree with `Mycelium-Handle`.", examples=["avery"])
+    handle: WrittenHandle | None = Field(
+        None, description="Who makes it; must agree with `Mycelium-Handle`.", examples=["avery"]
+    )
 
 
 class RoomChange(Body):
@@ -37,7 +39,7 @@ class RoomChange(Body):
     title: str | None = Field(None, description="New display title.", examples=["Design review, autumn"])
     private: bool | None = Field(None, description="New privacy: for its members alone, or for everybody.")
     folder: str | None = Field(None, description="Folder of the caller's own list; empty takes the room out.")
-    handle: str | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
+    handle: WrittenHandle | None = Field(None, description="Who changes it; must agree with `Mycelium-Handle`.")
 
 
 class Room(Shape):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+# As somebody writes it; the grammar is the services'. What is far too long need not come back in their refusal.
+WrittenHandle = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Body(BaseModel):

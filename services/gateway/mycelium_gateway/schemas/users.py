@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 USER = {
     "handle": "avery",
@@ -19,7 +19,7 @@ USER = {
 class NewUser(Body):
     """A person to add."""
 
-    handle: str = Field(description="1 to 64 of a-z 0-9 . _ -.", examples=["avery"])
+    handle: WrittenHandle = Field(description="1 to 64 of a-z 0-9 . _ -.", examples=["avery"])
     name: str | None = Field(None, description="Name to show.", examples=["Avery Quinn"])
     team: str | None = Field(None, description="Team the person belongs to.", examples=["core"])
 
