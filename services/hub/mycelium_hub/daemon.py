@@ -78,7 +78,7 @@ def _wait_for_other(home: Home) -> Running | None:
 
 def _reason(words: Path, status: int | None) -> str:
     said = words.read_text(errors="replace").strip().splitlines()[-LINES_SHOWN:]
-    told = "\n".join(said).removeprefix("mycelium-hub: ")
+    told = "\n".join(said).removeprefix("error: ")
     return told or f"the hub ended with status {status}; see `mycelium logs`"
 
 

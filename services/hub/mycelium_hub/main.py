@@ -27,7 +27,7 @@ def run() -> None:
     try:
         group(prog_name="mycelium-hub")
     except Refused as refused:
-        print(f"mycelium-hub: {refused}", file=sys.stderr)
+        print(f"error: {refused}", file=sys.stderr)
         sys.exit(refused.status)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

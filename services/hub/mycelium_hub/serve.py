@@ -119,7 +119,7 @@ class Hub:
         """End when the home is gone: a hub that acknowledges into deleted files promises what it can't keep."""
         while self.home.is_here():  # noqa: ASYNC110 - a deletion tells nobody
             await asyncio.sleep(LOOK_S)
-        print(f"mycelium-hub: its home {self.home.path} was deleted or replaced; it ends", file=sys.stderr, flush=True)
+        print(f"error: the hub's home {self.home.path} was deleted or replaced; it ends", file=sys.stderr, flush=True)
         LOGGER.error("the home %s was deleted or replaced under a running hub: it ends", self.home.path)
         self._end.set()
 

@@ -42,7 +42,7 @@ def test_up_twice_says_where_it_already_is(hub: HubCommand) -> None:
     assert (again.returncode, again.stdout) == (0, f"The hub is already running at {hub.url} (pid {pid})\n")
     foreground = hub("up")
     assert foreground.returncode == 1
-    assert foreground.stderr == (f"mycelium-hub: a hub already runs on {hub.home.path}: pid {pid}, {hub.url}\n")
+    assert foreground.stderr == (f"error: a hub already runs on {hub.home.path}: pid {pid}, {hub.url}\n")
 
 
 def test_a_killed_nats_comes_back_and_nothing_is_lost(hub: HubCommand, wait: Wait) -> None:
@@ -177,7 +177,7 @@ def test_a_port_in_use_is_said_with_a_way_out(hub: HubCommand, how: str) -> None
         environment = {"MYCELIUM_BACKEND_PORT": str(port)} if how == "environment" else {}
         refused = hub("up", "--detach", *flags, **environment)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"mycelium-hub: port {port} is in use (pid {os.getpid()}, ")
+    assert refused.stderr.startswith(f"error: port {port} is in use (pid {os.getpid()}, ")
     assert refused.stderr.count("\n") == 1
     assert not hub.processes()
 
