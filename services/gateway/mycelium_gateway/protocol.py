@@ -65,7 +65,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._look()
 
     def _look(self) -> None:
-        """After something was parsed: is it too much, and how long may the rest take?"""
+        """Refuse what is too much, else say how long the rest may take."""
         if self._refused:
             return
         if self._head_bytes + self._unseen_bytes > HEAD_BYTES:
