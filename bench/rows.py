@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import servers
+from bench import large, servers
 from bench.harness import Contender, Row, now_ms
 from bench.wire import Wire
 
@@ -164,4 +166,33 @@ def _process(command: list[str], environment: dict[str, str]) -> float:
     return now_ms() - began
 
 
-ROWS = {"watcher": (post_to_watcher, 5, 100), "mention": (mention_to_process, 3, 40), "start": (cold_start, 5, 8)}
+@contextlib.asynccontextmanager
+async def ready() -> AsyncIterator[Row]:
+    """`mycelium up --detach` on an empty home, until it has printed its address."""
+
+    async def measure(count: int) -> list[float]:
+        return [await asyncio.to_thread(_up_and_down) for _ in range(count)]
+
+    yield Row(
+        "The hub is ready on an empty home",
+        "under 3,000 ms",
+        [Contender("mycelium up --detach", "", measure)],
+    )
+
+
+def _up_and_down() -> float:
+    with tempfile.TemporaryDirectory(prefix="mycelium-ready-") as folder:
+        environment = {"PATH": f"{servers.BIN}:{os.environ['PATH']}", "HOME": folder, "MYCELIUM_HOME": f"{folder}/home"}
+        took = _process([str(servers.BIN / "mycelium"), "up", "--detach", "--port", "0"], environment)
+        _process([str(servers.BIN / "mycelium"), "down"], environment)
+        return took
+
+
+ROWS = {
+    "watcher": (post_to_watcher, 5, 100),
+    "mention": (mention_to_process, 3, 40),
+    "start": (cold_start, 5, 8),
+    "ready": (ready, 2, 3),
+    "history": (large.history, 5, 100),
+    "wake": (large.wake, 5, 50),
+}
