@@ -129,7 +129,7 @@ async def _take(bus: Bus, room: str) -> float:
     taken = await bus.ask(request, service_pb2.TakeDeliveryResponse, actor=SCOUT)
     assert taken.message.message_id
     mark = service_pb2.MarkDeliveryRequest(
-        room=room, message=taken.message.message_id, state="DELIVERY_STATE_DELIVERED"
+        room=room, message=taken.message.message_id, state=views_pb2.DELIVERY_STATE_DELIVERED
     )
     await bus.ask(mark, service_pb2.MarkDeliveryResponse, actor=SCOUT)
     return now_ms() - began
