@@ -314,6 +314,18 @@ def test_a_mention_of_a_waiting_agent_reads_woken(machine: Machine, room: Room) 
     ]
 
 
+@requirement("delivery:woken")
+def test_a_wait_that_has_ended_wakes_nobody(room: Room) -> None:
+    """As soon as its client has read that nothing came: `woken` claims no more than was so."""
+    room.join("sec")
+    told = []
+    for _ in range(40):
+        assert room.try_take("sec", timeout_s=0).status == 204
+        told.append(states(room.post("@sec hello"))["sec"])
+        assert room.take("sec", session="s1") is not None
+    assert set(told) == {"queued"}, told
+
+
 @requirement("delivery:queued")
 def test_a_mention_of_a_stopped_agent_reads_queued_and_comes_when_it_starts(machine: Machine, room: Room) -> None:
     """The sender reads since when it has not been seen."""
