@@ -9,6 +9,7 @@ import pytest
 
 from mycelium_kernel import testing
 from services.rooms.tests.hub import Hub, demo_hub
+from services.rooms.tests.live import Ask, asking
 
 
 @pytest.fixture
@@ -27,3 +28,10 @@ def demo() -> Hub:
 async def nats_server(tmp_path: Path) -> AsyncIterator[testing.NatsServer]:
     async with testing.nats_server(tmp_path / "nats") as server:
         yield server
+
+
+@pytest.fixture
+async def ask(nats_server: testing.NatsServer) -> AsyncIterator[Ask]:
+    """Asks the service on that server."""
+    async with asking(nats_server) as asker:
+        yield asker

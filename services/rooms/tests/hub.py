@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -118,6 +119,20 @@ class Hub:
         self.facts.append(stored)
         self.applier.apply(self.tables, stored)
         return stored.sequence
+
+    def cost(self, run: Callable[[], object]) -> int:
+        """How many steps of SQLite's machine something takes."""
+        steps = 0
+
+        def step() -> int:
+            nonlocal steps
+            steps += 10
+            return 0
+
+        self.tables._connection.set_progress_handler(step, 10)
+        run()
+        self.tables._connection.set_progress_handler(None, 0)
+        return steps
 
     def refused(self, slug: str, request: Message, handle: str = "", session: str = "") -> Refusal:
         """The refusal of a request, which must have that slug."""

@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf.message import Message
 
 from mycelium.rooms.v1 import events_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
-from mycelium_kernel import events, run, subjects, testing
-from mycelium_kernel.bus import Bus
+from mycelium_kernel import events, subjects, testing
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.run import Runtime
-from mycelium_kernel.service import Actor
 from mycelium_rooms import erasing
-from mycelium_rooms.service import service
 from services.rooms.tests.hub import demo_hub
+from services.rooms.tests.live import Ask, running
 
 BOUND_S = 20.0
 SECRET, TITLE, NOTES = "zeppelin-secret", "zeppelin-title", "zeppelin-notes"
-
-Ask = Callable[..., Any]
-
-
-@contextlib.asynccontextmanager
-async def running(server: testing.NatsServer, folder: Path) -> AsyncIterator[Runtime]:
-    runtime = await run.start(service(), server.settings("rooms"), folder)
-    try:
-        yield runtime
-    finally:
-        await runtime.stop()
-
-
-@pytest.fixture
-async def ask(nats_server: testing.NatsServer) -> AsyncIterator[Ask]:
-    connection = await Connection.open(nats_server.settings("gateway"))
-    bus = Bus(connection, "gateway")
-
-    async def asker(request: Message, handle: str = "avery") -> Any:
-        response = events.message_type(subjects.method_of(request.DESCRIPTOR).output_type.full_name)
-        return (await bus.ask(request, response, actor=Actor(handle, ""))).message
-
-    yield asker
-    await connection.close()
 
 
 async def fill(ask: Ask, name: str, posts: int) -> str:

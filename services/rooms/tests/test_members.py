@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -144,8 +145,8 @@ def test_a_hundred_thousand_unread_cost_a_wake_nothing(demo: Hub) -> None:
         of_thread = pb.TakeDeliveryRequest(room="demo", new_call=True, thread=THREAD)
         post = pb.PostMessageRequest(room="demo", content="@engineer @all")
         asked: list[tuple[Any, str]] = [(take, "engineer"), (of_thread, "engineer"), (post, "avery")]
-        found = [steps_of(demo, lambda request=request, by=by: demo.decide(request, by)) for request, by in asked]
-        return [*found, steps_of(demo, lambda: demo.ask(pb.ListMembersRequest(room="demo"), "avery"))]
+        found = [demo.cost(partial(demo.decide, request, by)) for request, by in asked]
+        return [*found, demo.cost(lambda: demo.ask(pb.ListMembersRequest(room="demo"), "avery"))]
 
     demo.post("@engineer hello")
     demo.post("@engineer in a thread", thread=THREAD)
@@ -158,17 +159,3 @@ def test_a_hundred_thousand_unread_cost_a_wake_nothing(demo: Hub) -> None:
     )
     after = costs()
     assert all(now <= then + 200 for then, now in zip(before, after, strict=True)), (before, after)
-
-
-def steps_of(hub: Hub, run: Any) -> int:
-    steps = 0
-
-    def step() -> int:
-        nonlocal steps
-        steps += 10
-        return 0
-
-    hub.tables._connection.set_progress_handler(step, 10)
-    run()
-    hub.tables._connection.set_progress_handler(None, 0)
-    return steps

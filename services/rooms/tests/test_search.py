@@ -223,18 +223,7 @@ def test_a_common_word_in_a_large_room_is_found_without_reading_it_all(demo: Hub
 
 
 def cost(hub: Hub, **fields: Any) -> int:
-    """Steps of SQLite's machine that one page takes."""
-    steps = 0
-
-    def step() -> int:
-        nonlocal steps
-        steps += 100
-        return 0
-
-    hub.tables._connection.set_progress_handler(step, 100)
-    listed(hub, **fields)
-    hub.tables._connection.set_progress_handler(None, 0)
-    return steps
+    return hub.cost(lambda: listed(hub, **fields))
 
 
 def test_a_rebuilt_index_has_the_same_words(demo: Hub) -> None:

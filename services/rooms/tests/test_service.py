@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from google.protobuf.message import Message
 
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium.rooms.v1 import views_pb2
-from mycelium_kernel import events, run, subjects, testing
-from mycelium_kernel.bus import Bus
-from mycelium_kernel.connections import Connection
+from mycelium_kernel import testing
 from mycelium_kernel.errors import Refusal
-from mycelium_kernel.run import Runtime
-from mycelium_kernel.service import Actor
-from mycelium_rooms.service import service
-
-Ask = Callable[..., Any]
-
-
-@contextlib.asynccontextmanager
-async def running(server: testing.NatsServer, folder: Path) -> AsyncIterator[Runtime]:
-    runtime = await run.start(service(), server.settings("rooms"), folder)
-    try:
-        yield runtime
-    finally:
-        await runtime.stop()
-
-
-@pytest.fixture
-async def ask(nats_server: testing.NatsServer) -> AsyncIterator[Ask]:
-    """Asks the service as the gateway does; the answer's type follows from the request's."""
-    connection = await Connection.open(nats_server.settings("gateway"))
-    bus = Bus(connection, "gateway")
-
-    async def asker(request: Message, handle: str = "avery", session: str = "", key: str = "") -> Any:
-        response = events.message_type(subjects.method_of(request.DESCRIPTOR).output_type.full_name)
-        return (await bus.ask(request, response, actor=Actor(handle, session), key=key)).message
-
-    yield asker
-    await connection.close()
+from services.rooms.tests.live import Ask, running
 
 
 async def begin(ask: Ask) -> None:
