@@ -63,17 +63,14 @@ class Connection:
     protocol: then whoever started the service has to start it again.
     """
 
-    def __init__(
-        self, client: Client, settings: NatsSettings, listeners: list[Callable[[], None]], lost: asyncio.Event
-    ) -> None:
-        self.client = client
-        self.lost = lost
+    def __init__(self, settings: NatsSettings) -> None:
         self.settings = settings
-        self.jetstream: JetStreamContext = client.jetstream(timeout=5)
+        self.client = Client()
+        self.jetstream: JetStreamContext = self.client.jetstream(timeout=5)
+        self.lost = asyncio.Event()
         self.epoch = ""
-        self._listeners = listeners
         self._attempts: set[asyncio.Timeout] = set()
-        listeners.append(self._give_up_attempts)
+        self._listeners: list[Callable[[], None]] = [self._give_up_attempts]
 
     @classmethod
     async def open(cls, settings: NatsSettings) -> Connection:
@@ -82,22 +79,9 @@ class Connection:
         Raises `Unfit` when the server refuses the user, `OSError` or another error of NATS when it can't be reached
         within ten seconds.
         """
-        listeners: list[Callable[[], None]] = []
-
-        async def reconnected() -> None:
-            LOGGER.info("connected to NATS again")
-            for listener in listeners:
-                listener()
-
-        async def disconnected() -> None:
-            LOGGER.info("connection to NATS lost")
-
-        lost = asyncio.Event()
-
-        async def closed() -> None:
-            lost.set()
-
-        client = await _connect(
+        connection = cls(settings)
+        await _connect(
+            connection.client,
             settings,
             settings.user,
             settings.password,
@@ -105,11 +89,22 @@ class Connection:
             ping_interval=5,
             max_outstanding_pings=2,
             pending_size=64 * 1024 * 1024,
-            reconnected_cb=reconnected,
-            disconnected_cb=disconnected,
-            closed_cb=closed,
+            reconnected_cb=connection._reconnected,
+            disconnected_cb=connection._disconnected,
+            closed_cb=connection._closed,
         )
-        return cls(client, settings, listeners, lost)
+        return connection
+
+    async def _reconnected(self) -> None:
+        LOGGER.info("connected to NATS again")
+        for listener in self._listeners:
+            listener()
+
+    async def _disconnected(self) -> None:
+        LOGGER.info("connection to NATS lost")
+
+    async def _closed(self) -> None:
+        self.lost.set()
 
     def on_reconnect(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each time the connection came back."""
@@ -211,9 +206,8 @@ class Connection:
         await _close(self.client)
 
 
-async def _connect(settings: NatsSettings, user: str, password: str, **options: Any) -> Client:
+async def _connect(client: Client, settings: NatsSettings, user: str, password: str, **options: Any) -> None:
     """Connect, within ten seconds. A client that could not is closed again, and the last error raised."""
-    client = Client()
     errors: list[Exception] = []
     opening = True
 
@@ -242,7 +236,6 @@ async def _connect(settings: NatsSettings, user: str, password: str, **options: 
             raise errors[0] from error
         raise
     opening = False
-    return client
 
 
 async def _close(client: Client) -> None:
@@ -270,7 +263,8 @@ async def _check_sync(settings: NatsSettings) -> None:
     """Read back from the servers that every fact is synced to disk before it is acknowledged."""
     if not settings.monitor_user:
         raise Unfit("no monitor user is set, so that `sync_interval: always` can't be read back from NATS")
-    client = await _connect(settings, settings.monitor_user, settings.monitor_password)
+    client = Client()
+    await _connect(client, settings, settings.monitor_user, settings.monitor_password)
     try:
         answers = await ask_servers(client, settings.replicas)
     finally:

@@ -16,9 +16,8 @@ from mycelium_kernel.errors import Refusal
 from mycelium_rooms.commands_deliveries import MARKS
 from mycelium_rooms.commands_events import KIND, STATUSES
 from mycelium_rooms.commands_text import check_content, message_type, metadata
-from mycelium_rooms.model import EXPIRED, RoomRow
+from mycelium_rooms.model import EXPIRED, ROOMS, RoomRow
 
-ROOMS = "rooms"
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 
 

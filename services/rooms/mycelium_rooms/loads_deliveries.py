@@ -9,8 +9,7 @@ from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import addressees, lookup
 from mycelium_rooms.commands_deliveries import Delivery, Marking, Queue, Taking
-from mycelium_rooms.loads_rooms import ROOMS
-from mycelium_rooms.model import RoomRow, session_of, speaker
+from mycelium_rooms.model import ROOMS, RoomRow, session_of, speaker
 
 NEXT, NEXT_OF_THREAD = (
     f"""SELECT message_id, state, attempts FROM delivery INDEXED BY {index}

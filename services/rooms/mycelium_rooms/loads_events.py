@@ -8,7 +8,7 @@ from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup
 from mycelium_rooms.commands_events import EventRow
-from mycelium_rooms.loads_rooms import ROOMS
+from mycelium_rooms.model import ROOMS
 
 
 def for_set(tables: Tables, request: status_pb2.SetEventStatusRequest, context: Context) -> EventRow:

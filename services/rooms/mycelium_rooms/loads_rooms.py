@@ -10,9 +10,7 @@ from mycelium_rooms import lookup
 from mycelium_rooms.commands_folders import Filing
 from mycelium_rooms.commands_people import Membership, Person
 from mycelium_rooms.commands_rooms import Named, Settings
-from mycelium_rooms.model import RoomRow, handle_of, speaker
-
-ROOMS = "rooms"
+from mycelium_rooms.model import ROOMS, RoomRow, handle_of, speaker
 
 
 def for_create_room(

@@ -10,8 +10,8 @@ from mycelium_kernel.service import Context, Entity
 from mycelium_kernel.tables import Tables
 from mycelium_rooms.commands_portable import PORTABLE
 from mycelium_rooms.commands_transfer import Importing, not_importing
-from mycelium_rooms.loads_rooms import ROOMS, name_of
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms.loads_rooms import name_of
+from mycelium_rooms.model import ROOMS, RoomRow
 
 POSTED, JOINED = (kind.DESCRIPTOR.full_name for kind in (events_pb2.MessagePosted, events_pb2.MemberSaved))
 Step = transfer_pb2.FinishImportRequest | transfer_pb2.AbandonImportRequest

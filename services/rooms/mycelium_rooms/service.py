@@ -17,7 +17,6 @@ from mycelium_rooms import (
     commands_transfer,
     erasing,
     expiry,
-    folders,
     imports,
     loads_deliveries,
     loads_events,
@@ -30,6 +29,7 @@ from mycelium_rooms import (
     queries_messages,
     queries_rooms,
     queries_transfer,
+    room_folders,
     search,
 )
 from mycelium_rooms.presence import Presences
@@ -40,7 +40,7 @@ VERSION = "0.1.0"
 PROJECTION = Projection(
     schema=Path(__file__).with_name("schema.sql"),
     version=1,
-    filters=(subjects.of_service("rooms"),),
+    filters=(subjects.of_service(model.ROOMS),),
     apply={
         events_pb2.RoomCreated: projection.room_created,
         events_pb2.RoomChanged: projection.room_changed,
@@ -99,12 +99,12 @@ def service(
     waits = waits or Waits()
     presences = presences or Presences(waits)
     return Service(
-        name="rooms",
+        name=model.ROOMS,
         version=VERSION,
         projection=PROJECTION,
         commands=_commands(waits),
         queries=_queries(presences),
-        reactions=(erasing.ERASER, *((folders.reaction(rooms_folder),) if rooms_folder else ())),
+        reactions=(erasing.ERASER, *((room_folders.reaction(rooms_folder),) if rooms_folder else ())),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
         workers=(

@@ -70,8 +70,8 @@ def ask_everything(hub: Hub) -> None:
     hub.ask(pb.GetDeliveryRequest(room="demo", message=hub.take("engineer", "s3").message_id), "engineer", "s3")
     refused(hub, pb.GetRoomRequest(room="dem"))
     refused(hub, pb.GetMessageRequest(room="demo", message="12345678"))
-    refused(hub, pb.GetMemberRequest(room="demo", handle="enginee"))
-    refused(hub, pb.PostMessageRequest(room="demo", content="@enginee @team"))
+    refused(hub, pb.GetMemberRequest(room="demo", handle="engineers"))
+    refused(hub, pb.PostMessageRequest(room="demo", content="@engineers @team"))
     abandoned = hub.ask(transfer_pb2.ImportRoomRequest(name="again", operator=True), "avery").room_id
     hub.ask(transfer_pb2.AbandonImportRequest(room_id=abandoned), "avery")
     for sql, parameters in ((expiry.DUE, (0, 1)), (expiry.NEXT, ()), (imports.STALE, (0,)), (erasing.YOUNG, (0,))):

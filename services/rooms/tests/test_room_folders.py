@@ -14,7 +14,7 @@ from mycelium_kernel import names, run, subjects, testing
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.service import Actor
-from mycelium_rooms.folders import MARK, PARTS, Folders, InTheWay
+from mycelium_rooms.room_folders import MARK, PARTS, Folders, InTheWay
 from mycelium_rooms.service import service
 
 ONE, TWO = "0190aaaa-0000-7000-8000-000000000001", "0190aaaa-0000-7000-8000-000000000002"
