@@ -33,8 +33,8 @@ def test_every_kind_of_error_is_a_problem_document(hub: Hub, room: Room) -> None
 @requirement("http:problems")
 def test_a_problem_says_what_to_type_next(room: Room) -> None:
     """Where there is a next command."""
-    missing = room.api.get(path("rooms", "design review")).refused(404, "room.not_found")
-    assert missing["next"] == "mycelium room create 'design review'"
+    missing = room.api.get(path("rooms", "Ω 4 ξξ 7")).refused(404, "room.not_found")
+    assert missing["next"] == "mycelium room create 'Ω 4 ξξ 7'"
     unregistered = room.api.post(room.at("respond"), {"content": "hi"}, handle="ci").refused(403, "handle.unregistered")
     assert "ci" in unregistered["next"]
 
