@@ -20,6 +20,9 @@ from mycelium_kernel.service import Projection
 from mycelium_kernel.tables import Tables, is_damage
 from mycelium_kernel.tail import RawFact, Tail
 
+# Turns of the event loop that the tables wait for more facts: live readers in the same process come first (measured:
+# a watcher has a post a tenth sooner), and nobody waits longer, since a look at the log takes more turns than that.
+TURNS = 8
 LOGGER = logging.getLogger(__name__)
 MEND_S = (1.0, 30.0)  # before a fact that failed is tried again: first, longest
 LOOK_S = 5.0  # for asking the log how far it is, over a restart of NATS
@@ -74,7 +77,7 @@ class Projector:
         self._halted = False
         if self._held:
             self._held.clear()  # they come again, after those before them
-        self._tail = Tail(self.connection, self.projection.filters, self._on_facts)
+        self._tail = Tail(self.connection, self.projection.filters, self._on_facts, turns=TURNS)
         await self._tail.start(self.tables.position)
 
     def _on_facts(self, facts: list[RawFact]) -> None:

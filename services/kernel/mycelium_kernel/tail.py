@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 from collections.abc import Callable
@@ -109,15 +110,20 @@ def _from(after: int, filters: tuple[str, ...], **options: Any) -> ConsumerConfi
 class Tail:
     """Follows the facts of `filters`. `on_facts` is called in the event loop with one or more facts, in order.
 
-    `on_facts` must not raise: a fact is handed over once. `live` says that nothing is known to be missing.
+    `on_facts` must not raise: a fact is handed over once, `turns` turns of the loop after it came. `live` says that nothing is known to be missing.
     """
 
     def __init__(
-        self, connection: Connection, filters: tuple[str, ...], on_facts: Callable[[list[RawFact]], None]
+        self,
+        connection: Connection,
+        filters: tuple[str, ...],
+        on_facts: Callable[[list[RawFact]], None],
+        turns: int = 1,
     ) -> None:
         self._connection = connection
         self._filters = filters
         self._on_facts = on_facts
+        self._turns = turns
         self._subscription: Subscription | None = None
         self._consumer = ""
         self._delivered = 0
@@ -217,7 +223,7 @@ class Tail:
         self.position = fact.sequence
         self._batch.append(fact)
         if len(self._batch) == 1:
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._soon(self._turns)
 
     async def _on_heartbeat(self, received: dict[str, str]) -> None:
         stalled = received.get("Nats-Consumer-Stalled")
@@ -226,6 +232,11 @@ class Tail:
         if int(received.get("Nats-Last-Consumer", self._delivered)) > self._delivered:
             self.live = False
             self._stale.set()
+
+    def _soon(self, turns: int) -> None:
+        """Hand over after so many turns of the loop."""
+        following = self._flush if turns <= 1 else functools.partial(self._soon, turns - 1)
+        asyncio.get_running_loop().call_soon(following)
 
     def _flush(self) -> None:
         batch, self._batch = self._batch, []
