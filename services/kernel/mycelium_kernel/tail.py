@@ -110,7 +110,8 @@ def _from(after: int, filters: tuple[str, ...], **options: Any) -> ConsumerConfi
 class Tail:
     """Follows the facts of `filters`. `on_facts` is called in the event loop with one or more facts, in order.
 
-    `on_facts` must not raise: a fact is handed over once, `turns` turns of the loop after it came. `live` says that nothing is known to be missing.
+    `on_facts` must not raise: a fact is handed over once, `turns` turns of the loop after it came. `live` says that
+    nothing is known to be missing.
     """
 
     def __init__(
