@@ -40,8 +40,7 @@ async def sweep(projector: Projector) -> None:
         try:
             is_busy = sweeper.step()
             if not is_busy and sweeper.is_untidy():
-                with projector.held():
-                    await asyncio.to_thread(sweeper.tidy)
+                await _tidy(projector, sweeper)
                 is_busy = True
         except Unavailable:  # the tables are damaged, and built again meanwhile
             is_busy = False
@@ -51,6 +50,16 @@ async def sweep(projector: Projector) -> None:
             projector.fail(error)
             is_busy = False
         await asyncio.sleep(PAUSE_S if is_busy else LOOK_S)
+
+
+async def _tidy(projector: Projector, sweeper: Sweeper) -> None:
+    """Tidy up a little in a thread. It can't be cancelled, so the projector holds back until the thread has ended."""
+    with projector.held():
+        tidying = asyncio.create_task(asyncio.to_thread(sweeper.tidy), name="sweeper-tidy")
+        try:
+            await asyncio.shield(tidying)
+        finally:
+            await asyncio.wait({tidying})
 
 
 class Sweeper:

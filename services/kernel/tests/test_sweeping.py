@@ -134,6 +134,28 @@ async def test_facts_that_come_while_a_service_tidies_up_are_applied_after(start
         assert tables.position == stored[-1].sequence
 
 
+async def test_a_service_that_stops_while_it_tidies_up_lets_that_end(start: Start, bus: Bus) -> None:
+    """Nobody else writes into the file meanwhile, and nothing is left half done."""
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def tidy(_tables: Tables, _first: bool) -> bool:
+        begun.set()
+        assert go_on.wait(BOUND_S)
+        ended.set()
+        return False
+
+    async with start(toy.service(projection=dataclasses.replace(toy.PROJECTION, tidy=tidy))) as runtime:
+        await toy.store(runtime, subjects.room_name("name"), events_pb2.RoomDeleted(room_id=ROOM))
+        await asyncio.to_thread(begun.wait, BOUND_S)
+        stopping = asyncio.create_task(runtime.stop())
+        assert runtime.projector
+        await asyncio.wait({stopping}, timeout=0.1)
+        assert runtime.projector._held is not None
+        go_on.set()
+        await stopping
+        assert ended.is_set()
+
+
 async def test_a_sweeper_that_meets_damage_has_the_tables_built_again(
     start: Start, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
