@@ -1,9 +1,9 @@
 """Rooms as a whole: making, listing, showing, using, naming, deleting them."""
 
-from collections.abc import os
+import os
+from collections.abc import Callable
 from pathlib import Path
 
-import Callable
 import pytest
 
 from e2e.harness import Hub, Machine
