@@ -101,6 +101,7 @@ LISTED = (
     _R("messages:key:altered", "R3", "Another body under the same key is refused.", "D §3 Idempotency"),
     _R("messages:key:cut-line", "R3", "When the line is cut after the commit, the client's retry posts nothing twice.", "I Cases"),
     _R("messages:attachments", "R3", "Files can be attached up to a limit.", "FEATURES R3", _LATER),
+    _R("faults:kill", "R3", "SIGKILL of any process under load, fifty times each: nothing acknowledged is lost, repeated or reordered, every mention comes.", "I Faults"),
     # R4 · mentions
     _R("mentions:text:found", "R4", "`@handle` is found among punctuation, once however often it stands there, in any case.", "I Cases"),
     _R("mentions:text:not-found", "R4", "Addresses, code, quotes, URLs and escaped signs mention nobody.", "FEATURES R4"),
