@@ -1,0 +1,74 @@
+"""A folder on a disk that loses what was not synced: what tests mount, freeze and cut."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LEFT_OUT = "MYCELIUM_TEST_WITHOUT_FUSE"
+ROOT = Path(__file__).parents[3]
+ENDED_S = 10.0
+
+
+class Layer:
+    """The folder, and the program that keeps it."""
+
+    def __init__(self, folder: Path, *, journal: bool = False) -> None:
+        self.folder = folder
+        command = [sys.executable, "-m", "e2e.faults.powerloss.serve", str(folder), *["--journal"] * journal]
+        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self._hear()
+
+    def freeze(self, after: int = 0) -> None:
+        """The power goes: after so many more requests nothing is answered. Returns when it has gone."""
+        self._tell({"freeze": after})
+
+    def cut(self, seed: int | None = None) -> dict[str, int]:
+        """Lose what was not synced, and come back. `seed`: some of it survives. Returns what was lost."""
+        return self._tell({"cut": seed})
+
+    def close(self) -> None:
+        """Unmount it."""
+        assert self.program.stdin is not None
+        assert self.program.stdout is not None
+        self.program.stdin.close()
+        self.program.wait(ENDED_S)
+        self.program.stdout.close()
+
+    def _tell(self, order: dict[str, Any]) -> dict[str, Any]:
+        assert self.program.stdin is not None
+        self.program.stdin.write(json.dumps(order) + "\n")
+        self.program.stdin.flush()
+        return self._hear()
+
+    def _hear(self) -> dict[str, Any]:
+        assert self.program.stdout is not None
+        line = self.program.stdout.readline()
+        if not line:
+            raise OSError(f"the disk of {self.folder} has ended with status {self.program.wait(ENDED_S)}")
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+
+@contextmanager
+def layer(folder: Path, *, journal: bool = False) -> Iterator[Layer]:
+    """Such a disk for the time of the block. Fails loudly where there can be none, unless that was said to be known."""
+    if os.environ.get(LEFT_OUT):
+        pytest.skip(f"{LEFT_OUT} is set: NOTHING about a loss of power was tested")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        found = Layer(folder, journal=journal)
+    except OSError as error:
+        pytest.fail(
+            f"{error}: a loss of power can't be tested here. {LEFT_OUT}=1 leaves these tests out", pytrace=False
+        )
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,83 @@
+"""The program that mounts a disk and obeys: a process of its own, so that a test which dies leaves no mount behind.
+
+    python -m e2e.faults.powerloss.serve FOLDER [--journal]
+
+One line of JSON on stdin, one on stdout for it: `{"freeze": n}` answers so many more requests of the kernel and then
+none; `{"cut": seed}` lets everybody who waits go with an error, loses what was not synced (null: all of it; a number:
+some survives, by that seed), and mounts what is left. At the end of stdin it unmounts and ends.
+"""
+
+import dataclasses
+import json
+import os
+import random
+import select
+import sys
+from typing import Any
+
+from e2e.faults.powerloss.answers import Answers
+from e2e.faults.powerloss.disk import Disk
+from e2e.faults.powerloss.protocol import Mount
+
+STDIN = 0
+
+
+class Server:
+    """One folder, mounted again after each cut."""
+
+    def __init__(self, folder: str, disk: Disk) -> None:
+        self.folder = folder
+        self.disk = disk
+        self.mount = self._mount()
+        self.left: int | None = None  # requests until the freeze
+
+    def _mount(self) -> Mount:
+        return Mount(self.folder, Answers(self.disk).table())
+
+    def serve(self) -> None:
+        """Until stdin ends, or somebody unmounts the folder."""
+        say({"mounted": self.folder})
+        while True:
+            sources = [STDIN] if self.left == 0 else [STDIN, self.mount.device]
+            ready, _, _ = select.select(sources, [], [])
+            if STDIN in ready:
+                line = os.read(STDIN, 4096)
+                if not line:
+                    break
+                self.obey(json.loads(line))
+            elif not self.answer_one():
+                return
+        self.mount.abort()
+
+    def answer_one(self) -> bool:
+        """Answer one request."""
+        if not self.mount.answer_one():
+            return False
+        if self.left is not None:
+            self.left -= 1
+            if self.left == 0:
+                say({"frozen": True})
+        return True
+
+    def obey(self, order: dict[str, Any]) -> None:
+        """Do what the test says. A freeze is answered when it has come."""
+        if "freeze" in order:
+            self.left = order["freeze"]
+            if self.left == 0:
+                say({"frozen": True})
+        elif "cut" in order:
+            self.mount.abort()
+            seed = order["cut"]
+            lost = self.disk.cut(None if seed is None else random.Random(seed))
+            self.left = None
+            self.mount = self._mount()
+            say(dataclasses.asdict(lost))
+
+
+def say(answer: dict[str, Any]) -> None:
+    """One line."""
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    Server(sys.argv[1], Disk(journal="--journal" in sys.argv[2:])).serve()
