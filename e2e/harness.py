@@ -108,9 +108,10 @@ class Machine:
 class Hub:
     """A hub of its own: started by `mycelium up`, found by `run/hub.json`, ended by its pid."""
 
-    def __init__(self, home: Path, port: int = 0) -> None:
+    def __init__(self, home: Path, port: int = 0, env: dict[str, str] | None = None) -> None:
         self.home = home
         self.port = port
+        self.env = env or {}
         self.machine = Machine(home)
         self.process: Background | None = None
         self.url = ""
@@ -141,7 +142,7 @@ class Hub:
         """Start it and make sure that it is this one that answers."""
         assert not self.alive
         command: list[str | Path] = [MYCELIUM, "up", "--port", str(self.port)]
-        self.process = Background(command, self.machine.environment())
+        self.process = Background(command, self.machine.environment(env=self.env))
         self.url = str(until(self._announced, "the hub announces itself", START_S)["url"])
         health = self.api.get("/health").json
         assert health["version"] == self.version, f"another program answers at {self.url}: {health}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from e2e.faults.record import Record, Verdict
+from e2e.faults.record import Given, Record, Verdict
 from e2e.room import Document, Room
 
 
@@ -25,6 +25,7 @@ def everything(room: Room, record: Record) -> None:
     one_order(history, record)
     read_whole(history, record)
     every_mention(history, record)
+    one_winner(record)
 
 
 def nothing_lost(history: list[Document], record: Record) -> None:
@@ -68,20 +69,37 @@ def read_whole(history: list[Document], record: Record) -> None:
 
 
 def every_mention(history: list[Document], record: Record) -> None:
-    """Every mention came, for the first time in order; when it came again it was marked."""
+    """Every mention came to every handle that it names, each time as an attempt of its own."""
     for handle, given in record.given.items():
         wanted = [message["id"] for message in history if f"@{handle} " in message["content"]]
         came = list(dict.fromkeys(one.message for one in given))
         if missing := set(wanted) - set(came):
-            text = f"{len(missing)} of {len(wanted)} mentions of {handle} never came: {sorted(missing)[:5]}"
+            text = f"{len(missing)} of {len(wanted)} mentions of {handle} never came: {difference(came, wanted)}"
             raise Verdict("not delivered", text, record)
-        if came != wanted:
-            raise Verdict("delivered out of order", f"{handle} got {difference(came, wanted)}", record)
-        seen: set[str] = set()
-        for one in given:
-            if one.message in seen and not one.redelivered:
-                raise Verdict("repeated", f"{handle} was given {one} again, unmarked", record)
-            seen.add(one.message)
+        attempts = Counter((one.message, one.attempt) for one in given)
+        if twice := [one for one, count in attempts.items() if count > 1]:
+            raise Verdict("two holders", f"{handle} was given the same attempt twice: {twice}", record)
+        if len({one.session.partition(".")[0] for one in given}) == 1:
+            _one_by_one(handle, given, wanted, record)
+
+
+def _one_by_one(handle: str, given: list[Given], wanted: list[str], record: Record) -> None:
+    """An agent with one session at a time got them for the first time in order, and again only with a mark."""
+    came = list(dict.fromkeys(one.message for one in given))
+    if came != wanted:
+        raise Verdict("reordered", f"{handle} got {difference(came, wanted)}", record)
+    seen: set[str] = set()
+    for one in given:
+        if one.message in seen and not one.redelivered:
+            raise Verdict("repeated", f"{handle} was given {one} again, unmarked", record)
+        seen.add(one.message)
+
+
+def one_winner(record: Record) -> None:
+    """Of those who wanted a name at once, one got it."""
+    for name, won in record.won.items():
+        if len(won) != 1:
+            raise Verdict("two holders", f"{len(won)} rooms were made under the name {name!r}: {won}", record)
 
 
 def difference(read: list[str], ids: list[str]) -> str:

@@ -34,12 +34,16 @@ class Verdict(AssertionError):
 
 @dataclass
 class Record:
-    """One run. Posters, agents and readers have names; `trace` is what was done to the hub."""
+    """One run. Posters, agents and readers have names; `won` is who got the name of a room, by id of what they made.
+
+    `trace` is what was done to the hub.
+    """
 
     seed: int
     posted: defaultdict[str, list[Posted]] = field(default_factory=lambda: defaultdict(list))
     given: defaultdict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))
     read: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    won: dict[str, list[str]] = field(default_factory=dict)
     tries: int = 0
     connects: int = 0
     trace: list[str] = field(default_factory=list)
