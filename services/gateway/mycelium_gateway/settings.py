@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class GatewaySettings:
     listener: socket.socket | None = None
     # Names under which the hub may be called beside loopback and `host`; `*.example.com` means every name below it.
     allowed_hosts: tuple[str, ...] = ()
-    # Services that /health asks.
-    services: tuple[str, ...] = ("rooms",)
+    # Services that /health asks, and how many replicas of each have to answer.
+    services: Mapping[str, int] = field(default_factory=lambda: {"rooms": 1})
     # Seconds between the comments that keep a silent stream open through proxies.
     stream_ping_s: float = 15.0
     # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.

@@ -47,7 +47,7 @@ async def test_health_says_which_service_is_away(http: httpx2.AsyncClient) -> No
 
 async def test_health_repeats_that_other_machines_reach_a_hub_without_sign_in(nats_server: NatsServer) -> None:
     """Its owner said so once, and may have forgotten."""
-    settings = GatewaySettings(host="0.0.0.0", port=0, services=())
+    settings = GatewaySettings(host="0.0.0.0", port=0, services={})
     async with opened(nats_server, settings) as door:
         body = (await door.http.get("/health")).json()
 

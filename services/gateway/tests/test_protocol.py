@@ -91,7 +91,7 @@ async def test_trailers_are_bounded_too(door: Door) -> None:
 @pytest.fixture
 async def hasty(nats_server: NatsServer) -> AsyncIterator[Door]:
     """A gateway that waits for nobody long."""
-    async with opened(nats_server, GatewaySettings(port=0, services=(), head_s=0.3, body_s=0.2)) as door:
+    async with opened(nats_server, GatewaySettings(port=0, services={}, head_s=0.3, body_s=0.2)) as door:
         yield door
 
 

@@ -75,14 +75,17 @@ def url(opened: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def free_port() -> int:
-    """A port of the loopback address that nobody uses, for a server that may come back on it.
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback address that nobody uses, for servers that may come back on them.
 
     Below the range from which the system takes ports for outgoing connections: while the server is down, a client that
     keeps trying could otherwise be given that very port, connect to itself, and keep it.
     """
+    found: list[int] = []
     for port in random.sample(INNER_PORTS, 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            return port
-    raise Refused("no free port on 127.0.0.1 for NATS")
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise Refused("no free port on 127.0.0.1 for the hub's own processes")

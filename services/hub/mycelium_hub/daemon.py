@@ -7,22 +7,27 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mycelium_hub import nats_server, processes
+from mycelium_hub import processes, roster
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import DATA, Home, Running
+from mycelium_hub.settings import FLAGS
+from mycelium_kernel.settings import Value
 
 READY_S = 120.0  # tables may have to be made anew from a long log
 STOP_S = 30.0
 LINES_SHOWN = 12
 
 
-def command(home: Home, port: int | None, *more: str) -> list[str]:
-    """The command line of the hub's own process; it names the home, and imports nothing from the caller's folder."""
-    flags = [] if port is None else ["--port", str(port)]
-    return [sys.executable, "-P", "-m", "mycelium_hub", "serve", "--home", str(home.path), *flags, *more]
+def command(home: Home, flags: Mapping[str, Value], *more: str) -> list[str]:
+    """The command line of the hub's own process; it names the home, and imports nothing from the caller's folder.
+
+    `flags` holds, by key, the settings that the command line overrides.
+    """
+    said = [f"{FLAGS[key]}={value}" if value is not True else FLAGS[key] for key, value in flags.items()]
+    return [sys.executable, "-P", "-m", "mycelium_hub", "serve", "--home", str(home.path), *said, *more]
 
 
 def become(arguments: Sequence[str]) -> None:
@@ -32,7 +37,7 @@ def become(arguments: Sequence[str]) -> None:
     os.execv(arguments[0], list(arguments))  # noqa: S606 - no shell is wanted
 
 
-def start(home: Home, port: int | None) -> tuple[Running, bool]:
+def start(home: Home, flags: Mapping[str, Value]) -> tuple[Running, bool]:
     """The hub that runs on `home`, and whether this call started it. Returns once it answers."""
     home.prepare()
     found = _wait_for_other(home)
@@ -42,7 +47,7 @@ def start(home: Home, port: int | None) -> tuple[Running, bool]:
     with words.open("wb") as file:
         os.chmod(words, 0o600)
         process = subprocess.Popen(
-            command(home, port, "--background"),
+            command(home, flags, "--background"),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -112,7 +117,7 @@ def _sweep(home: Home) -> None:
     """Take away what a hub that was killed could not."""
     if home.owner() is None and home.run.exists():
         home.withdraw()
-        nats_server.end_leftover(home)
+        roster.end_leftovers(home)
 
 
 def delete_data(home: Home) -> None:
@@ -120,5 +125,5 @@ def delete_data(home: Home) -> None:
     if not home.run.exists():
         return
     with home.owned():
-        for name in DATA:
-            shutil.rmtree(home.path / name, ignore_errors=True)
+        for folder in (*home.stores, *(home.path / name for name in DATA)):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mycelium_hub import address, nats_server, processes, settings
+from mycelium_hub import address, processes, roster, settings
 from mycelium_hub.errors import Refused
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import DATA, Home
@@ -118,9 +118,7 @@ def check_leftovers(home: Home) -> Iterator[Finding]:
 
 def _leftovers(home: Home) -> list[str]:
     left = [str(home.hub_file)] if home.hub_file.exists() else []
-    found = nats_server.pid(home)
-    if found:
-        left.append(f"a NATS server, pid {found}")
+    left += [f"{member.name}, pid {member.pid}" for member in roster.members(home)]
     return left + [str(path) for path in _unfinished(home)]
 
 
@@ -132,7 +130,7 @@ def _unfinished(home: Home) -> list[Path]:
 def _sweep(home: Home) -> None:
     with home.owned():
         home.withdraw()
-        nats_server.end_leftover(home)
+        roster.end_leftovers(home)
         for path in _unfinished(home):
             path.unlink()
 

@@ -12,7 +12,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.js.api import StreamInfo
 
-from mycelium_hub import nats_config, nats_server, status
+from mycelium_hub import nats_config, nats_server, roster
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
 from mycelium_hub.services import projections
@@ -35,17 +35,17 @@ class Told:
 
 async def check(home: Home, told: list[Told]) -> list[Finding]:
     """Ask the server of this home; nothing is told when there is none."""
-    pid, port = nats_server.pid(home), status.nats_port(home)
-    if home.owner() is None or pid is None or port is None:
-        size = sum(path.lstat().st_size for path in home.store.rglob("*")) if home.store.exists() else 0
+    server = next((one for one in roster.members(home) if one.service == nats_server.NATS), None)
+    if home.owner() is None or server is None:
+        size = sum(path.lstat().st_size for store in home.stores for path in store.rglob("*"))
         return [Finding("nats", NOTE, f"is not running; the log is {_size(size)} on disk", "mycelium up")]
     try:
-        async with _connect(home, port, nats_config.MONITOR) as monitor:
-            found = await _server(monitor, pid)
-        async with _connect(home, port, nats_config.DOCTOR) as doctor:
+        async with _connect(home, server.port, nats_config.MONITOR) as monitor:
+            found = await _servers(monitor, len(home.stores))
+        async with _connect(home, server.port, nats_config.DOCTOR) as doctor:
             return [*found, *await _log(doctor, home, told)]
     except NATS_ERRORS as error:
-        seen = f"pid {pid} does not answer on 127.0.0.1:{port}: {error or type(error).__name__}"
+        seen = f"pid {server.pid} does not answer on 127.0.0.1:{server.port}: {error or type(error).__name__}"
         return [Finding("nats", WRONG, seen, RESTART)]
 
 
@@ -71,15 +71,25 @@ async def _quiet(_error: Exception) -> None:
     return
 
 
-async def _server(monitor: Client, pid: int) -> list[Finding]:
-    answer = json.loads((await monitor.request("$SYS.REQ.SERVER.PING.VARZ", b"", timeout=WITHIN_S)).data)["data"]
+async def _servers(monitor: Client, count: int) -> list[Finding]:
+    answers = await fitness.ask_servers(monitor, count)
+    found = [_server(monitor, answer) for answer in answers]
+    if len(answers) < count:
+        found.append(
+            Finding("nats", WRONG, f"{len(answers)} of {count} servers answer", "mycelium logs nats --tail 50")
+        )
+    return found
+
+
+def _server(monitor: Client, answer: dict[str, Any]) -> Finding:
     try:
         fitness.check_server(monitor)
         fitness.check_sync([answer], nats_config.MONITOR)
     except fitness.Unfit as error:
-        return [Finding("nats", WRONG, str(error), RESTART)]
+        return Finding("nats", WRONG, str(error), RESTART)
     memory = _size(int(answer.get("mem", 0)))
-    return [Finding("nats", OK, f"version {answer['version']}, pid {pid}, syncs every fact, {memory} of memory")]
+    seen = f"{answer['server_name']} is version {answer['version']}, syncs every fact, {memory} of memory"
+    return Finding("nats", OK, seen)
 
 
 async def _log(doctor: Client, home: Home, told: list[Told]) -> list[Finding]:
@@ -87,7 +97,7 @@ async def _log(doctor: Client, home: Home, told: list[Told]) -> list[Finding]:
     if "error" in answer:
         return [Finding("stream", WRONG, f"{subjects.STREAM}: {answer['error']['description']}", RESTART)]
     info = StreamInfo.from_response(dict(answer))
-    found = [_stream(info)]
+    found = [_stream(info, len(home.stores))]
     epoch = f"{int(info.created.timestamp() * 1_000_000):x}" if info.created else "0"
     told.append(Told(epoch, {one: await _last(doctor, one) for one in _filters()}))
     state = answer["state"]
@@ -104,9 +114,9 @@ async def _log(doctor: Client, home: Home, told: list[Told]) -> list[Finding]:
     return found
 
 
-def _stream(info: StreamInfo) -> Finding:
+def _stream(info: StreamInfo, replicas: int) -> Finding:
     try:
-        fitness.check_stream(info.config, fact_stream(1))
+        fitness.check_stream(info.config, fact_stream(replicas))
     except fitness.Unfit as error:
         return Finding("stream", WRONG, str(error), "mycelium down, then bring back a copy of the home")
     return Finding("stream", OK, f"{subjects.STREAM} is on disk, without a limit that would drop facts")

@@ -18,6 +18,7 @@ from pathlib import Path
 from mycelium_hub.errors import Refused
 
 DATA = ("nats", "tables", "rooms", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
+MOST_SERVERS = 3
 DEFAULT = "~/.mycelium"
 
 
@@ -72,6 +73,19 @@ class Home:
     @property
     def store(self) -> Path:
         return self.path / "nats"
+
+    def store_of(self, number: int) -> Path:
+        """The store of one of several servers, numbered from 1."""
+        return self.store if number == 1 else self.path / f"nats-{number}"
+
+    @property
+    def stores(self) -> list[Path]:
+        """Every server's store that there is."""
+        return [store for store in map(self.store_of, range(1, MOST_SERVERS + 1)) if (store / "jetstream").is_dir()]
+
+    def tables_of(self, replica: int) -> Path:
+        """The tables of one of several replicas, numbered from 1; each keeps all of them."""
+        return self.tables if replica == 1 else self.tables / str(replica)
 
     @property
     def secrets(self) -> Path:

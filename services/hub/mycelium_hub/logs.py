@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import logging.handlers
 import os
 import re
 import sys
@@ -19,11 +18,10 @@ from mycelium_hub.home import Home
 
 HUB = "hub"
 NATS = "nats"
-FILE_BYTES = 10 * 1024 * 1024
-FILES_KEPT = 3
 FOLLOW_S = 0.2
 # The service's name in the documentation of the container stack; here it is several.
 ALIASES = {"mycelium-backend": (HUB, "gateway", "rooms")}
+_REPLICA = re.compile(r"-\d+$")  # a service's name stands for all its replicas
 _NATS_LINE = re.compile(r"\[\d+\] (\d{4})/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)\.(\d{3})\d* \[(\w+)\] (.*)")
 _NATS_LEVELS = {"INF": "info", "WRN": "warning", "ERR": "error", "FTL": "error", "DBG": "debug", "TRC": "debug"}
 _SHOWN = {"event", "level", "timestamp", "logger", "exception", "service"}
@@ -41,9 +39,7 @@ def write(home: Home, services: tuple[str, ...], level: str, *, echo: bool) -> N
     formatter = root.handlers[0].formatter
     root.handlers.clear()
     for name in (HUB, *services):
-        handler = logging.handlers.RotatingFileHandler(
-            home.logs / f"{name}.log", maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8"
-        )
+        handler = telemetry.log_file(str(home.logs / f"{name}.log"))
         handler.setFormatter(formatter)
         handler.addFilter(_belongs_to(name, services))
         root.addHandler(handler)
@@ -91,8 +87,8 @@ class Line:
 def readable(service: str, raw: str) -> Line:
     """A record of a log file as a line for people. What is not a record is shown as it is."""
     raw = raw.rstrip("\n")
-    if service == NATS:
-        return _readable_nats(raw)
+    if _REPLICA.sub("", service) == NATS:
+        return _readable_nats(service, raw)
     try:
         record = json.loads(raw)
         at, level, event = str(record["timestamp"]), str(record["level"]), str(record["event"])
@@ -107,13 +103,13 @@ def _moment(at: str) -> str:
     return f"{at[:10]} {at[11:23].removesuffix('Z')}"
 
 
-def _readable_nats(raw: str) -> Line:
+def _readable_nats(service: str, raw: str) -> Line:
     found = _NATS_LINE.fullmatch(raw)
     if not found:
         return Line("", raw)
     year, month, day, clock, millis, level, text = found.groups()
     at = f"{year}-{month}-{day}T{clock}.{millis}"
-    return Line(at, f"{_moment(at)} {NATS:<8} {_NATS_LEVELS.get(level, level.lower()):<8} {text}")
+    return Line(at, f"{_moment(at)} {service:<8} {_NATS_LEVELS.get(level, level.lower()):<8} {text}")
 
 
 def files(home: Home, service: str | None) -> dict[str, Path]:
@@ -122,7 +118,7 @@ def files(home: Home, service: str | None) -> dict[str, Path]:
     if service is None:
         return found
     names = ALIASES.get(service, (service,))
-    chosen = {name: found[name] for name in names if name in found}
+    chosen = {name: path for name, path in found.items() if name in names or _REPLICA.sub("", name) in names}
     if not chosen:
         known = ", ".join(found) or "none yet"
         raise Refused(f"there is no log of {service!r}; there are: {known}", status=3)

@@ -16,6 +16,7 @@ import click
 from mycelium_hub import __version__, daemon, logs, settings, status
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, locate
+from mycelium_kernel.settings import Value
 
 F = TypeVar("F", bound=Callable[..., Any])
 NOT_RUNNING = 3
@@ -50,23 +51,45 @@ def _json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
 
 
-def _port_option(function: F) -> F:
-    text = "The port to answer on, 0 for any free one.  [default: runtime.backend_port, else 8000]"
-    return click.option("--port", type=click.IntRange(0, settings.LAST_PORT), metavar="N", help=text)(function)
+def _start_options(function: F) -> F:
+    """The flags that win over settings."""
+    port = "The port to answer on, 0 for any free one.  [default: runtime.backend_port, else 8000]"
+    split = "Run every service as a process of its own, as a cluster does."
+    replicas = "Processes of each service, with --split.  [default: runtime.replicas, else 1]"
+    servers = "NATS servers that keep each fact, 1 or 3; fixed by the first start.  [default: 1]"
+    for option in (
+        click.option("--nats-servers", type=click.Choice(["1", "3"]), metavar="N", help=servers),
+        click.option("--replicas", type=click.IntRange(1, settings.MOST_REPLICAS), metavar="N", help=replicas),
+        click.option("--split", is_flag=True, default=None, help=split),
+        click.option("--port", type=click.IntRange(0, settings.LAST_PORT), metavar="N", help=port),
+    ):
+        function = option(function)
+    return function
+
+
+def _flags(port: int | None, replicas: int | None, nats_servers: str | None, *, split: bool | None) -> dict[str, Value]:
+    """What the command line says, by the key of its setting."""
+    said = {
+        "runtime.backend_port": port,
+        "runtime.split": split,
+        "runtime.replicas": replicas,
+        "runtime.nats_servers": int(nats_servers) if nats_servers else None,
+    }
+    return {key: value for key, value in said.items() if value is not None}
 
 
 @group.command(epilog="Example: mycelium up --detach --port 0")
 @click.option("--detach", "-d", is_flag=True, help="Start it in the background, and return once it answers.")
-@_port_option
+@_start_options
 @_home_option
 @_json_option
-def up(*, detach: bool, port: int | None, folder: str | None, as_json: bool) -> None:
+def up(*, detach: bool, folder: str | None, as_json: bool, **said: Any) -> None:
     """Start the hub: its NATS server and its services. Stays in the foreground until Ctrl-C, unless --detach."""
-    home = locate(folder, os.environ)
-    settings.load(home.path, os.environ, port)
+    home, flags = locate(folder, os.environ), _flags(**said)
+    settings.load(home.path, os.environ, flags)
     if not detach:
-        daemon.become(daemon.command(home, port))
-    running, started = daemon.start(home, port)
+        daemon.become(daemon.command(home, flags))
+    running, started = daemon.start(home, flags)
     if as_json:
         print(json.dumps({"url": running.url, "pid": running.pid, "home": str(home.path), "started": started}))
     elif started:
@@ -77,14 +100,14 @@ def up(*, detach: bool, port: int | None, folder: str | None, as_json: bool) -> 
 
 @group.command(hidden=True)
 @click.option("--background", is_flag=True)
-@_port_option
+@_start_options
 @_home_option
-def serve(*, background: bool, port: int | None, folder: str | None) -> None:
+def serve(*, background: bool, folder: str | None, **said: Any) -> None:
     """Be the hub; `up` runs this."""
     from mycelium_hub.serve import serve as serve_hub
 
     home = locate(folder, os.environ)
-    serve_hub(home, settings.load(home.path, os.environ, port), echo=not background)
+    serve_hub(home, settings.load(home.path, os.environ, _flags(**said)), echo=not background)
 
 
 @group.command(epilog="Example: mycelium down")

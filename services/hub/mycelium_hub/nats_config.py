@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mycelium_hub.home import Home, write_private
+from mycelium_hub.roster import replica_name
 
 MONITOR = "monitor"
 DOCTOR = "doctor"
+ROUTE = "route"  # as whom the servers of one hub reach each other
+PING_S = 2  # a client that does not answer two of these is cut off, so that a frozen one gets no more requests
 MAX_PAYLOAD = 8 * 1024 * 1024
 LOG_BYTES = 10 * 1024 * 1024
 LOG_FILES = 3
@@ -39,22 +42,31 @@ def binary() -> Path:
     return Path(sys.executable).parent / "nats-server"
 
 
-def config_path(home: Home) -> Path:
-    return home.run / "nats.conf"
+@dataclass(frozen=True)
+class Place:
+    """One server of a hub: its number from 1, where clients reach it, where the others do (0: it has no others)."""
+
+    number: int
+    port: int
+    route: int = 0
+
+    @property
+    def name(self) -> str:
+        return replica_name("nats", self.number)
 
 
-def pid_path(home: Home) -> Path:
-    return home.run / "nats.pid"
+def config_path(home: Home, number: int = 1) -> Path:
+    return home.run / f"{replica_name('nats', number)}.conf"
 
 
-def log_path(home: Home) -> Path:
-    return home.logs / "nats.log"
+def log_path(home: Home, number: int = 1) -> Path:
+    return home.logs / f"{replica_name('nats', number)}.log"
 
 
 def passwords(home: Home, users: Iterable[str]) -> dict[str, str]:
     """The password of every user, made when it is first needed."""
     known = known_passwords(home)
-    missing = [user for user in (*users, MONITOR, DOCTOR) if user not in known]
+    missing = [user for user in (*users, MONITOR, DOCTOR, ROUTE) if user not in known]
     if missing:
         known.update({user: secrets.token_urlsafe(32) for user in missing})
         write_private(home.secrets / "nats.json", json.dumps(known, indent=2) + "\n")
@@ -94,10 +106,42 @@ def permissions(user: User) -> dict[str, object]:
     }
 
 
-def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str]) -> str:
-    """The configuration file. It is JSON, which the server reads as well as its own notation."""
+def render(
+    home: Home, place: Place, users: Iterable[User], known: Mapping[str, str], routes: Sequence[int] = ()
+) -> str:
+    """The configuration file of one server. It is JSON, which the server reads as well as its own notation.
+
+    `routes` are the ports on which all servers of this hub reach each other, its own too; none: it stands alone.
+    """
     app_users = [{"user": user.name, "password": known[user.name], "permissions": permissions(user)} for user in users]
-    monitor = {
+    config = {
+        "server_name": place.name,
+        "listen": f"127.0.0.1:{place.port}",
+        "max_payload": MAX_PAYLOAD,
+        "ping_interval": f"{PING_S}s",
+        "ping_max": 2,
+        "log_file": str(log_path(home, place.number)),
+        "logfile_size_limit": LOG_BYTES,
+        "logfile_max_num": LOG_FILES,
+        "logtime_utc": True,
+        "jetstream": {
+            "store_dir": str(home.store_of(place.number)),
+            "sync_interval": "always",
+            "max_file_store": STORE_BYTES,
+            "limits": {"default_max_consumers": 20_000},
+        },
+        "accounts": {
+            "APP": {"jetstream": "enabled", "users": [*app_users, _doctor(known)]},
+            "SYS": {"users": [_monitor(known)]},
+        },
+        "system_account": "SYS",
+        **({"cluster": _cluster(place, known, routes)} if routes else {}),
+    }
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"  # its parser has no \u escapes
+
+
+def _monitor(known: Mapping[str, str]) -> dict[str, object]:
+    return {
         "user": MONITOR,
         "password": known[MONITOR],
         "permissions": {
@@ -105,7 +149,10 @@ def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str
             "subscribe": {"allow": [f"_INBOX_{MONITOR}.>"]},
         },
     }
-    doctor = {
+
+
+def _doctor(known: Mapping[str, str]) -> dict[str, object]:
+    return {
         "user": DOCTOR,
         "password": known[DOCTOR],
         "permissions": {
@@ -113,22 +160,13 @@ def render(home: Home, port: int, users: Iterable[User], known: Mapping[str, str
             "subscribe": {"allow": [f"_INBOX_{DOCTOR}.>"]},
         },
     }
-    config = {
-        "server_name": "hub",
-        "listen": f"127.0.0.1:{port}",
-        "max_payload": MAX_PAYLOAD,
-        "pid_file": str(pid_path(home)),
-        "log_file": str(log_path(home)),
-        "logfile_size_limit": LOG_BYTES,
-        "logfile_max_num": LOG_FILES,
-        "logtime_utc": True,
-        "jetstream": {
-            "store_dir": str(home.store),
-            "sync_interval": "always",
-            "max_file_store": STORE_BYTES,
-            "limits": {"default_max_consumers": 20_000},
-        },
-        "accounts": {"APP": {"jetstream": "enabled", "users": [*app_users, doctor]}, "SYS": {"users": [monitor]}},
-        "system_account": "SYS",
+
+
+def _cluster(place: Place, known: Mapping[str, str], routes: Sequence[int]) -> dict[str, object]:
+    """Three servers that keep each fact; they sign in to each other, since any program of this machine could knock."""
+    return {
+        "name": "hub",
+        "listen": f"127.0.0.1:{place.route}",
+        "authorization": {"user": ROUTE, "password": known[ROUTE], "timeout": 5},
+        "routes": [f"nats-route://{ROUTE}:{known[ROUTE]}@127.0.0.1:{port}" for port in routes],
     }
-    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"  # its parser has no \u escapes

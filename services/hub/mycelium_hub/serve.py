@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import logging
 import os
-import resource
 import signal
 import socket
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mycelium_hub import __version__, address, disk, logs, nats_server, processes
+from mycelium_hub.apart import Apart
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, Running, Started
+from mycelium_hub.roster import Roster, end_leftovers
 from mycelium_hub.services import NAMES, PARTS, Part, Surroundings
 from mycelium_hub.settings import HubSettings
-from mycelium_hub.supervisor import Child
+from mycelium_hub.together import Together
 from mycelium_kernel import tasks
-
-if TYPE_CHECKING:  # loaded with the first service
-    from mycelium_kernel.run import Runtime
+from mycelium_kernel.files import allow_many_files
 
 LOGGER = logging.getLogger(__name__)
 ANSWER_S = 20.0
-STOP_S = 6.0  # for all services together
-LEAST_S = 0.5  # for each, also when one before took all the time
+LEAST_S = 0.5  # between the tries to end a task
 LOOK_S = 1.0  # between looks whether the home is still there
-AGAIN_S = 1.0  # between the tries to start a part again
 GIVE_UP_S = 5.0  # for a start that was interrupted
 
 
 def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
     """Be the hub of `home` until told to stop. Refuses what is in the way. `echo` shows warnings on stderr."""
     os.umask(0o077)
-    _allow_many_files()
+    allow_many_files()
     home.prepare()
     address.check(settings.host, insecure=settings.insecure)
     with home.owned():
@@ -53,13 +48,6 @@ def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
                 home.withdraw()
 
 
-def _allow_many_files() -> None:
-    """Every reader of a live stream is an open file, and the usual limit is for programs with a few."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # some systems have a lower limit than they tell
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 class Hub:
     """One hub, from start to stop."""
 
@@ -69,9 +57,11 @@ class Hub:
         self.listener = listener
         self.url = address.url(listener)
         self._echo = echo
-        self._nats: Child | None = None
-        self._running: list[tuple[str, Runtime]] = []
-        self._guard: asyncio.Task[None] | None = None
+        self._roster = Roster(home)
+        self._nats: nats_server.Servers | None = None
+        self._services: Together | Apart = (
+            Apart(self._surroundings, self._roster) if settings.split else Together(self._surroundings)
+        )
         self._minding: list[asyncio.Task[None]] = []
         self._end = asyncio.Event()
 
@@ -93,27 +83,36 @@ class Hub:
             await self._stop()
 
     async def _start(self) -> None:
-        self._nats, nats_port = await nats_server.start(self.home, tuple(part.user for part in PARTS))
-        logs.write(self.home, NAMES, self.settings.log_level, echo=self._echo)
-        if self.settings.traces_endpoint:
+        end_leftovers(self.home)
+        users = tuple(part.user for part in PARTS)
+        self._nats = await nats_server.start(self.home, users, self._roster, self.settings.nats_servers)
+        logs.write(self.home, () if self.settings.split else NAMES, self.settings.log_level, echo=self._echo)
+        if self.settings.traces_endpoint and not self.settings.split:
             from mycelium_kernel import telemetry
 
             telemetry.configure_traces("mycelium", endpoint=self.settings.traces_endpoint)
-        self._guard = asyncio.create_task(disk.guard(self.home.store, self._nats.restart), name="disk")
+        for place, child in zip(self._nats.places, self._nats.children, strict=True):
+            guard = disk.guard(self.home.store_of(place.number), child.restart)
+            self._minding.append(asyncio.create_task(guard, name="disk"))
         LOGGER.info("starting, version %s, home %s", __version__, self.home.path)
-        for part in PARTS:
-            nats = nats_server.settings(self.home, nats_port, part.name)
-            surroundings = Surroundings(self.home, self.settings, nats, self.listener)
-            self._running.append((part.name, await _start_part(part, surroundings)))
-            self._minding.append(asyncio.create_task(self._mind(part, surroundings)))
+        await self._services.start()
         await _answers(self.url)
+        self._tell()
+        self._minding.append(asyncio.create_task(self._watch_home()))
+        LOGGER.info("ready at %s", self.url)
+        print(f"The hub answers at {self.url}", flush=True)
+
+    def _surroundings(self, part: Part) -> Surroundings:
+        assert self._nats
+        nats = nats_server.settings(self.home, self._nats.places, part.name)
+        return Surroundings(self.home, self.settings, nats, self.listener)
+
+    def _tell(self) -> None:
+        """Tell others where the hub is, and what it was started with."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told = {key: (sourced.value, sourced.source) for key, sourced in self.settings.found.items()}
         self.home.record(Started(os.getpid(), told, time.time(), processes.boot_s()))
         self.home.announce(Running(self.url, os.getpid(), __version__, now))
-        self._minding.append(asyncio.create_task(self._watch_home()))
-        LOGGER.info("ready at %s", self.url)
-        print(f"The hub answers at {self.url}", flush=True)
 
     async def _watch_home(self) -> None:
         """End when the home is gone: a hub that acknowledges into deleted files promises what it can't keep."""
@@ -123,47 +122,18 @@ class Hub:
         LOGGER.error("the home %s was deleted or replaced under a running hub: it ends", self.home.path)
         self._end.set()
 
-    async def _mind(self, part: Part, surroundings: Surroundings) -> None:
-        """Start a part anew whenever NATS has closed its connection for good."""
-        place = [name for name, _ in self._running].index(part.name)
-        while True:
-            runtime = self._running[place][1]
-            await runtime.connection.lost.wait()
-            LOGGER.error("%s has lost its connection for good: starting it again", part.name)
-            stopping = asyncio.create_task(runtime.stop())
-            await asyncio.wait((stopping,), timeout=STOP_S)
-            await tasks.end([stopping], again_s=LEAST_S)
-            self._running[place] = (part.name, await self._start_again(part, surroundings))
-
-    async def _start_again(self, part: Part, surroundings: Surroundings) -> Runtime:
-        while True:
-            try:
-                return await _start_part(part, surroundings)
-            except Refused:  # logged where it was raised
-                await asyncio.sleep(AGAIN_S)
-
     async def _stop(self) -> None:
         """Stop in the reverse order of the start, so that nothing loses what it stands on."""
         self.home.withdraw()
-        await tasks.end([self._guard, *self._minding], again_s=LEAST_S)
+        await tasks.end(self._minding, again_s=LEAST_S)
         if self._nats:
             await self._nats.end_if_frozen()
-        stuck = False
-        until = asyncio.get_running_loop().time() + STOP_S
-        while self._running:
-            name, runtime = self._running.pop()
-            stopping = asyncio.create_task(runtime.stop())
-            left = max(LEAST_S, until - asyncio.get_running_loop().time())
-            await asyncio.wait((stopping,), timeout=left)
-            if not stopping.done():
-                stuck = True
-                LOGGER.error("%s did not stop within %.1f s", name, left)
-            elif stopping.exception():
-                LOGGER.error("%s did not stop cleanly", name, exc_info=stopping.exception())
+        clean = await self._services.stop()
         if self._nats:
             await self._nats.stop()
+        self._roster.clear()
         LOGGER.info("stopped")
-        if stuck:  # what does not end would keep the process; all that was acknowledged is on disk
+        if not clean:  # what does not end would keep the process; all that was acknowledged is on disk
             logging.shutdown()
             os._exit(1)
 
@@ -173,19 +143,6 @@ def _end_or_die(end: asyncio.Event) -> None:
     if end.is_set():
         os._exit(1)
     end.set()
-
-
-async def _start_part(part: Part, surroundings: Surroundings) -> Runtime:
-    """Start a service in a context of its own, by which the log knows whose record it is."""
-    from structlog.contextvars import bind_contextvars
-
-    context = contextvars.copy_context()
-    context.run(bind_contextvars, service=part.name)
-    try:
-        return await asyncio.create_task(part.start(surroundings), context=context)
-    except Exception as error:
-        LOGGER.exception("%s can't be started", part.name)
-        raise Refused(f"{part.name} can't be started: {error or type(error).__name__}") from error
 
 
 async def _answers(url: str) -> None:

@@ -1,4 +1,4 @@
-"""The services that run inside the hub's process, in the order of their start. A new service is one entry here."""
+"""The services of a hub, in the order of their start. A new service is one entry here."""
 
 from __future__ import annotations
 
@@ -28,10 +28,16 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Part:
-    """A service: its NATS user, whose name is also that of its log, and how it starts."""
+    """A service: its NATS user, whose name is also that of its log, and how it starts in the hub's process.
+
+    For a process of its own: the module that is run, and the settings that it gets beside those of every service;
+    the replica's number comes from 1.
+    """
 
     user: User
     start: Callable[[Surroundings], Coroutine[None, None, Runtime]]
+    module: str
+    settings: Callable[[Surroundings, int], dict[str, str]]
 
     @property
     def name(self) -> str:
@@ -45,6 +51,12 @@ async def _rooms(given: Surroundings) -> Runtime:
     return await run.start(service(rooms_folder=given.home.rooms), given.nats, given.home.tables)
 
 
+def _rooms_settings(given: Surroundings, replica: int) -> dict[str, str]:
+    """One replica keeps the folders of rooms."""
+    folder = str(given.home.rooms) if replica == 1 else ""
+    return {"service.tables": str(given.home.tables_of(replica)), "rooms.folder": folder}
+
+
 async def _gateway(given: Surroundings) -> Runtime:
     from mycelium_gateway.service import service
     from mycelium_gateway.settings import GatewaySettings
@@ -55,15 +67,30 @@ async def _gateway(given: Surroundings) -> Runtime:
         port=given.listener.getsockname()[1],
         listener=given.listener,
         allowed_hosts=given.settings.allowed_hosts,
-        services=tuple(name for name in NAMES if name != "gateway"),
+        services=dict.fromkeys(_ASKED, 1),
     )
     return await run.start(service(settings), given.nats, None)
 
 
+def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
+    """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait."""
+    return {
+        "gateway.host": given.settings.host,
+        "gateway.port": str(given.listener.getsockname()[1]),
+        "gateway.listener": str(given.listener.fileno()),
+        "gateway.allowed_hosts": ",".join(given.settings.allowed_hosts),
+        "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in _ASKED),
+    }
+
+
 PARTS = (
-    Part(User("rooms", erases=True), _rooms),
-    Part(User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway),
+    Part(User("rooms", erases=True), _rooms, "mycelium_rooms", _rooms_settings),
+    Part(
+        User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway, "mycelium_gateway", _gateway_settings
+    ),
 )
+NAMES = tuple(part.name for part in PARTS)
+_ASKED = tuple(name for name in NAMES if name != "gateway")  # what the gateway's /health asks
 
 
 def projections() -> dict[str, tuple[str, ...]]:
@@ -71,6 +98,3 @@ def projections() -> dict[str, tuple[str, ...]]:
     from mycelium_rooms.service import PROJECTION
 
     return {"rooms": PROJECTION.filters}
-
-
-NAMES = tuple(part.name for part in PARTS)

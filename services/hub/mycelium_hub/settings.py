@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
-from mycelium_kernel.settings import Setting, Sourced
+from mycelium_kernel.settings import Setting, Sourced, Value
 
 SETTINGS = (
     Setting(
@@ -35,6 +35,27 @@ SETTINGS = (
         unit="names",
     ),
     Setting(
+        "runtime.split",
+        "bool",
+        False,
+        "Run every service as a process of its own, as a cluster does, instead of all in one.",
+        unit="yes or no",
+    ),
+    Setting(
+        "runtime.replicas",
+        "int",
+        1,
+        "How many processes of each service share the work; more than one needs runtime.split.",
+        unit="processes",
+    ),
+    Setting(
+        "runtime.nats_servers",
+        "int",
+        1,
+        "How many NATS servers keep each fact, 1 or 3. A home stays with the number that it began with.",
+        unit="servers",
+    ),
+    Setting(
         "auth.insecure",
         "bool",
         False,
@@ -59,6 +80,13 @@ SETTINGS = (
 OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that commands read; `mycelium doctor` knows them
 LEVELS = ("debug", "info", "warning", "error")
 LAST_PORT = 65535
+MOST_REPLICAS = 16
+FLAGS = {  # by key, the flag of `mycelium up` that sets it
+    "runtime.backend_port": "--port",
+    "runtime.split": "--split",
+    "runtime.replicas": "--replicas",
+    "runtime.nats_servers": "--nats-servers",
+}
 
 
 @dataclass(frozen=True)
@@ -71,33 +99,50 @@ class HubSettings:
     insecure: bool
     log_level: str
     traces_endpoint: str
+    split: bool = False
+    replicas: int = 1
+    nats_servers: int = 1
     found: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
 
 
-def load(folder: Path, environ: Mapping[str, str], port: int | None = None) -> HubSettings:
-    """The settings of one home; `port` is a flag and wins. Refuses a value that can't be, naming where it stands."""
+def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | None = None) -> HubSettings:
+    """The settings of one home; a flag wins over them. Refuses a value that can't be, naming where it stands.
+
+    `flags` holds, by key, what the command line says.
+    """
     try:
         found = kernel_settings.load(SETTINGS, folder, environ)
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
+    found |= {key: Sourced(value, FLAGS[key]) for key, value in (flags or {}).items()}
     level = str(found["log.level"].value).lower()
     if level not in LEVELS:
         raise Refused(f"log.level is {level!r} in {found['log.level'].source}: use one of {', '.join(LEVELS)}")
-    if port is not None:
-        found["runtime.backend_port"] = Sourced(port, "--port")
-    wanted = int(found["runtime.backend_port"].value)
-    if not 0 <= wanted <= LAST_PORT:
-        source = found["runtime.backend_port"].source
-        raise Refused(f"the port is {wanted} in {source}: use 1 to {LAST_PORT}, or 0 for any free one")
+    _bound(found, "runtime.backend_port", range(LAST_PORT + 1), f"1 to {LAST_PORT}, or 0 for any free one")
+    _bound(found, "runtime.replicas", range(1, MOST_REPLICAS + 1), f"1 to {MOST_REPLICAS}")
+    _bound(found, "runtime.nats_servers", (1, 3), "1 or 3")
+    split, replicas = bool(found["runtime.split"].value), int(found["runtime.replicas"].value)
+    if replicas > 1 and not split:
+        source = found["runtime.replicas"].source
+        raise Refused(f"runtime.replicas is {replicas} in {source}, which needs runtime.split: mycelium up --split")
     return HubSettings(
-        port=wanted,
+        port=int(found["runtime.backend_port"].value),
         host=str(found["runtime.bind_addr"].value),
         allowed_hosts=tuple(str(found["runtime.allowed_hosts"].value).replace(",", " ").split()),
         insecure=bool(found["auth.insecure"].value),
         log_level=level,
         traces_endpoint=str(found["telemetry.traces_endpoint"].value),
+        split=split,
+        replicas=replicas,
+        nats_servers=int(found["runtime.nats_servers"].value),
         found=found,
     )
+
+
+def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said: str) -> None:
+    wanted = int(found[key].value)
+    if wanted not in allowed:
+        raise Refused(f"{key} is {wanted} in {found[key].source}: use {said}")
 
 
 def written(folder: Path) -> dict[str, Sourced]:

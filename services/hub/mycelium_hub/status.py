@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from mycelium_hub import nats_config, nats_server
+from mycelium_hub import nats_server, roster
 from mycelium_hub.home import Home
+from mycelium_hub.roster import Member
 
 ASK_S = 5.0
 
@@ -28,6 +29,7 @@ class Status:
     uptime_s: int = 0
     nats_pid: int | None = None
     nats_port: int | None = None
+    processes: tuple[Member, ...] = ()
     health: dict[str, Any] | None = None
 
     def as_json(self) -> str:
@@ -42,12 +44,14 @@ class Status:
         health = self.health or {"status": "no answer"}
         rows = [
             ("hub", str(health.get("status", "")), f"{self.url}  pid {self.pid}  up {_span(self.uptime_s)}"),
-            ("nats", "ok" if self.nats_pid else "down", f"127.0.0.1:{self.nats_port}  pid {self.nats_pid or '-'}"),
+            *(_row(member) for member in self.processes),
         ]
-        if self.health:
+        apart = {member.name for member in self.processes}
+        if self.health and "gateway" not in apart:
             rows.append(("gateway", "ok", ""))  # it gave the answer
         for name, said in (health.get("services") or {}).items():
-            rows.append((name, str(said.get("status", "")), str(said.get("detail") or "")))
+            if name not in apart or said.get("status") != "ok":
+                rows.append((name, str(said.get("status", "")), str(said.get("detail") or "")))
         lines = [f"{name:<9} {state:<10} {detail}".rstrip() for name, state, detail in rows]
         lines += [f"warning: {warning}" for warning in health.get("warnings") or []]
         return "\n".join([*lines, f"home      {self.home}  version {self.version}"])
@@ -58,6 +62,8 @@ def look(home: Home) -> Status:
     running = home.running()
     if running is None:
         return Status(False, str(home.path), pid=home.owner())
+    found = roster.listed(home)
+    nats = next((one for one in found if one.name == nats_server.NATS), Member(nats_server.NATS, nats_server.NATS, 1))
     began = datetime.fromisoformat(running.started_at)
     return Status(
         running=True,
@@ -67,8 +73,9 @@ def look(home: Home) -> Status:
         version=running.version,
         started_at=running.started_at,
         uptime_s=max(0, int((datetime.now(UTC) - began).total_seconds())),
-        nats_pid=nats_server.pid(home),
-        nats_port=nats_port(home),
+        nats_pid=nats.pid or None,
+        nats_port=nats.port or None,
+        processes=tuple(found),
         health=_health(running.url),
     )
 
@@ -86,13 +93,10 @@ def _health(url: str) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def nats_port(home: Home) -> int | None:
-    """The port of this home's server, as its configuration has it."""
-    try:
-        listen = json.loads(nats_config.config_path(home).read_text())["listen"]
-        return int(str(listen).rpartition(":")[2])
-    except (OSError, ValueError, KeyError):
-        return None
+def _row(member: Member) -> tuple[str, str, str]:
+    where = f"127.0.0.1:{member.port or member.health_port}"
+    again = f"  started again {member.restarts} times" if member.restarts else ""
+    return member.name, "ok" if member.pid else "down", f"{where}  pid {member.pid or '-'}{again}"
 
 
 def _span(seconds: int) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mycelium_hub import processes
@@ -35,12 +35,18 @@ async def _always() -> None:
     return
 
 
+def _unheard(_pid: int, _restarts: int) -> None:
+    return
+
+
 @dataclass(frozen=True)
 class ChildCommand:
     """What to run, how to tell that it is ready, and how to tell that it still answers.
 
     `answers` returns once it does, or when it can't be called at all: then it is starting, or has ended, which is seen
-    otherwise. A child that may be killed at any moment without losing anything may have one.
+    otherwise. A child that may be killed at any moment without losing anything may have one. `environment` None hands
+    on the hub's own; `files` are open files that the child inherits under their numbers. `started` is told of each
+    start: the process id, and how many starts came before it.
     """
 
     name: str
@@ -49,6 +55,9 @@ class ChildCommand:
     stop_signal: signal.Signals = signal.SIGTERM
     answers: Callable[[], Awaitable[None]] = _always
     look_s: float = 2.0  # between two looks at whether it answers, and how long it has for one
+    environment: Mapping[str, str] | None = None
+    files: tuple[int, ...] = ()
+    started: Callable[[int, int], None] = _unheard
 
 
 class Child:
@@ -137,7 +146,10 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             preexec_fn=processes.dies_with_parent(),
             start_new_session=True,  # Ctrl-C is for the hub, which stops its children in order
+            env=self.what.environment,
+            pass_fds=self.what.files,
         )
+        self.what.started(self.process.pid, self.restarts)
         LOGGER.info("%s started, pid %d", self.what.name, self.process.pid)
         return self.process
 

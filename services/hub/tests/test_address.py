@@ -64,7 +64,7 @@ def test_an_ipv6_url_has_brackets() -> None:
 
 def test_a_free_port_is_outside_the_range_of_outgoing_connections() -> None:
     """So that no client connects to itself on it while its server is down."""
-    port = address.free_port()
+    port = address.free_ports(1)[0]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", port))
     assert port in address.INNER_PORTS

@@ -17,6 +17,7 @@ import pytest
 from mycelium_hub import address, examine_home, nats_config
 from mycelium_hub.finding import FIXED, NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
+from mycelium_hub.roster import Member, Roster
 from mycelium_kernel import testing
 from services.hub.tests import calls
 
@@ -65,7 +66,7 @@ def test_a_working_hub_has_nothing_wrong(hub: HubCommand) -> None:
 
 def test_without_a_hub_it_says_how_to_start_one(hub: HubCommand) -> None:
     """Nothing is made by looking, and not running is no fault."""
-    done = hub("doctor", MYCELIUM_BACKEND_PORT=str(address.free_port()))
+    done = hub("doctor", MYCELIUM_BACKEND_PORT=str(address.free_ports(1)[0]))
     assert done.returncode == 0
     assert "→ mycelium up" in done.stdout
     assert not hub.home.path.exists()
@@ -119,6 +120,7 @@ def test_what_a_killed_hub_left_is_swept(hub: HubCommand, wait: Wait) -> None:
     wait(lambda: not hub.processes())
     (hub.home.run / ".hub.json.abc").write_text("{")
     with subprocess.Popen([str(nats_config.binary()), "-c", str(config)]) as left:
+        Roster(hub.home).put(Member("nats", "nats", 1, left.pid))
         wait(lambda: hub.nats_pid_or_none() == left.pid)
         row = seen(hub, "hub")
         assert (row["state"], row["fixable"]) == (WRONG, True)

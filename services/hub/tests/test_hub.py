@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mycelium_hub import address, processes
+from mycelium_hub.roster import Member, Roster
 from services.hub.tests import calls
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wa
     hub("down")
     config = hub.home.run / "nats.conf"
     with subprocess.Popen([str(Path(sys.executable).parent / "nats-server"), "-c", str(config)]) as left:
-        wait(lambda: processes.command_line(left.pid) and hub.home.run.joinpath("nats.pid").exists())
-        wait(lambda: (hub.home.run / "nats.pid").read_text().strip() == str(left.pid))
+        wait(lambda: processes.command_line(left.pid))
+        Roster(hub.home).put(Member("nats", "nats", 1, left.pid))
         hub.start()
         assert left.wait(timeout=10) == -signal.SIGKILL
     assert hub.nats_pid() != left.pid
@@ -126,7 +127,7 @@ def test_a_signal_while_it_starts_ends_it_there(hub: HubCommand, wait: Wait) -> 
     """Ctrl-C at once also leaves nothing."""
     command = [sys.executable, "-P", "-m", "mycelium_hub", "up", "--port", "0", "--home", str(hub.home.path)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=hub.environment) as process:
-        wait(lambda: hub.home.run.joinpath("nats.pid").exists())
+        wait(hub.nats_pid_or_none)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 0
     assert not hub.processes()

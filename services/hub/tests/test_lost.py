@@ -12,6 +12,7 @@ import pytest
 from mycelium_hub import address, settings
 from mycelium_hub.home import Home
 from mycelium_hub.serve import Hub
+from mycelium_hub.together import Together
 from services.hub.tests import calls
 
 
@@ -22,16 +23,18 @@ async def test_a_service_that_lost_its_connection_is_started_again(tmp_path: Pat
     home.prepare()
     with home.owned(), contextlib.closing(address.listen("127.0.0.1", 0)) as listener:
         hub = Hub(home, settings.load(home.path, {}), listener, echo=False)
+        together = hub._services
+        assert isinstance(together, Together)
         running = asyncio.create_task(hub.run())
         async with asyncio.timeout(20):
             while home.running() is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         await asyncio.to_thread(calls.call, hub.url, "POST", "/api/rooms", {"name": "demo"})
-        before = hub._running[place][1]
+        before = together._running[place][1]
         await before.connection.client.publish("x" * 5000, b"")
         async with asyncio.timeout(20):
             await before.connection.lost.wait()
-            while hub._running[place][1] is before:  # noqa: ASYNC110
+            while together._running[place][1] is before:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         posted = await asyncio.to_thread(calls.post, hub.url, "hi")
         signal.raise_signal(signal.SIGTERM)

@@ -20,7 +20,7 @@ def test_a_flag_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[runtime]\nbackend_port = 8001\nbind_addr = '::1'\n")
     assert load(tmp_path, {}).port == 8001
     assert load(tmp_path, {"MYCELIUM_BACKEND_PORT": "8002"}).port == 8002
-    assert load(tmp_path, {"MYCELIUM_BACKEND_PORT": "8002"}, port=0).port == 0
+    assert load(tmp_path, {"MYCELIUM_BACKEND_PORT": "8002"}, {"runtime.backend_port": 0}).port == 0
     assert load(tmp_path, {}).host == "::1"
     names = load(tmp_path, {"MYCELIUM_RUNTIME_ALLOWED_HOSTS": "hub.example.com, *.lan"}).allowed_hosts
     assert names == ("hub.example.com", "*.lan")
@@ -31,7 +31,10 @@ def test_a_flag_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
     ("environ", "message"),
     [
         ({"MYCELIUM_BACKEND_PORT": "many"}, r"runtime\.backend_port is 'many' in MYCELIUM_BACKEND_PORT"),
-        ({"MYCELIUM_BACKEND_PORT": "70000"}, r"the port is 70000 in MYCELIUM_BACKEND_PORT: use 1 to 65535"),
+        (
+            {"MYCELIUM_BACKEND_PORT": "70000"},
+            r"runtime\.backend_port is 70000 in MYCELIUM_BACKEND_PORT: use 1 to 65535",
+        ),
         ({"MYCELIUM_AUTH_INSECURE": "perhaps"}, r"auth\.insecure is 'perhaps'.*use true or false"),
         ({"MYCELIUM_LOG_LEVEL": "loud"}, r"log\.level is 'loud' in MYCELIUM_LOG_LEVEL: use one of debug, info"),
     ],

@@ -105,7 +105,7 @@ while True:
 
 @pytest.fixture
 async def greeter(tmp_path: Path) -> AsyncIterator[tuple[Child, Path]]:
-    told, port = tmp_path / "pids", address.free_port()
+    told, port = tmp_path / "pids", address.free_ports(1)[0]
 
     async def ready() -> None:
         await _until(lambda: _pids(told))

@@ -7,6 +7,7 @@ headers. `ask` waits, tries again while nobody answers and the deadline stands, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -101,15 +102,28 @@ class Bus:
             pause_s = min(pause_s * 2, PAUSE_S[1])
         raise last
 
-    async def health(self, service: str, timeout_s: float = 1.0) -> dict[str, Any]:
-        """What a service says of its own health; `{"status": "down"}` when it says nothing within `timeout_s`."""
+    async def health(self, service: str, timeout_s: float = 1.0, replicas: int = 1) -> list[dict[str, Any]]:
+        """What the replicas of a service say of their own health: `replicas` of them, or as many as answer in time."""
+        said: list[dict[str, Any]] = []
+        enough = asyncio.Event()
+
+        async def answered(message: Msg) -> None:
+            if message.data:
+                said.append(json.loads(message.data))
+            if len(said) >= replicas or not message.data:  # an empty one: nobody listens
+                enough.set()
+
+        client = self._connection.client
         try:
-            answer = await self._connection.client.request(
-                subjects.health(service, self._caller), b"", timeout=timeout_s
-            )
+            inbox = await client.subscribe(client.new_inbox(), cb=answered)
+            await client.publish(subjects.health(service, self._caller), b"", reply=inbox.subject)
         except NATS_ERRORS:
-            return {"status": "down", "detail": "no answer"}
-        said: dict[str, Any] = json.loads(answer.data)
+            return said
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await enough.wait()
+        with contextlib.suppress(*NATS_ERRORS):
+            await inbox.unsubscribe()
         return said
 
 

@@ -7,6 +7,7 @@ result, a refusal, that it can't be done now, or the key of a bug; never the wor
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import math
@@ -19,6 +20,8 @@ from typing import Any
 
 import nats.micro
 from google.protobuf.message import DecodeError, Message
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.micro.request import Request
 from nats.micro.service import Service as MicroService
 
@@ -69,6 +72,8 @@ class Server:
     version: str
     health: Callable[[], dict[str, Any]]
     _micro: MicroService | None = None
+    _looks: Subscription | None = None
+    _instance: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def start(self, handlers: dict[type[Message], Handler]) -> None:
@@ -81,11 +86,11 @@ class Server:
             await self._micro.add_endpoint(
                 name=verb, subject=subjects.request(request, "*"), handler=self._accept(request, verb, handler)
             )
-        await self._micro.add_endpoint(
-            name="health", subject=subjects.health(self.service, "*"), handler=self._answer_health
-        )
-        # Its own answer says that the server knows the subjects; nats-py's `flush` would overtake them.
-        await self.connection.client.request(subjects.health(self.service, self.service), timeout=START_S)
+        # Not in the queue group of the endpoints: every replica answers for itself.
+        own = subjects.health(self.service, "*")
+        self._looks = await self.connection.client.subscribe(own, cb=self._answer_health)
+        async with asyncio.timeout(START_S):
+            await self._is_heard()
 
     async def stop(self) -> None:
         """Take no more requests, answer those that have come, end those that can't be answered any more."""
@@ -97,6 +102,8 @@ class Server:
 
     async def _drain(self) -> None:
         """Give up the subjects, and answer what has come already (the library's own `stop` would drop it)."""
+        if self._looks:
+            await self._looks.unsubscribe()
         if self._micro:
             endpoints, self._micro._endpoints = self._micro._endpoints, []  # noqa: SLF001
             await asyncio.gather(*(endpoint._subscription.drain() for endpoint in endpoints))  # noqa: SLF001
@@ -104,8 +111,20 @@ class Server:
         await asyncio.gather(*self._tasks)
         await self.connection.client.flush()
 
-    async def _answer_health(self, request: Request) -> None:
-        await request.respond(json.dumps(self.health()).encode())
+    async def _is_heard(self) -> None:
+        """Return once its own answer came: the server knows its subjects (nats-py's `flush` would overtake them)."""
+        client = self.connection.client
+        inbox = client.new_inbox()
+        answers = await client.subscribe(inbox)
+        await client.publish(subjects.health(self.service, self.service), b"", reply=inbox)
+        async for answer in answers.messages:
+            if answer.data and json.loads(answer.data)["instance"] == self._instance:
+                break
+        await answers.unsubscribe()
+
+    async def _answer_health(self, asked: Msg) -> None:
+        with contextlib.suppress(*NATS_ERRORS):
+            await asked.respond(json.dumps({**self.health(), "instance": self._instance}).encode())
 
     def _accept(self, kind: type[Message], verb: str, handler: Handler) -> Callable[[Request], Awaitable[None]]:
         async def accept(request: Request) -> None:

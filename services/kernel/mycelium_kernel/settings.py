@@ -29,7 +29,7 @@ class Setting:
     why: str
     unit: str = ""
     aliases: tuple[str, ...] = ()
-    scope: Literal["hub", "cli"] = "hub"
+    scope: Literal["hub", "cli", "service"] = "hub"
     secret: bool = False
 
     @property

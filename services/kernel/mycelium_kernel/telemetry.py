@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import logging.handlers
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, TextIO
@@ -35,11 +36,19 @@ FACTS_APPLIED = Counter("mycelium_facts_applied_total", "Facts applied to the ta
 POSITION = Gauge("mycelium_tables_position", "Sequence of the last fact that the tables hold.", ["service"])
 BUGS = Counter("mycelium_bugs_total", "Unexpected errors.", ["service"])
 
+FILE_BYTES = 10 * 1024 * 1024
+FILES_KEPT = 3
+
 _recording = False
 
 
-def configure_logs(level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Write every log record as one JSON line to `stream` (stderr)."""
+def log_file(path: str) -> logging.Handler:
+    """Where records go that are kept in a file, which is rotated."""
+    return logging.handlers.RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
+
+
+def configure_logs(level: str = "INFO", stream: TextIO | None = None, file: str = "") -> None:
+    """Write every log record as one JSON line to `file`, else to `stream` (stderr)."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -54,7 +63,7 @@ def configure_logs(level: str = "INFO", stream: TextIO | None = None) -> None:
             structlog.processors.JSONRenderer(),
         ],
     )
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = log_file(file) if file else logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(formatter)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 

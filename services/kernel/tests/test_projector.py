@@ -344,14 +344,14 @@ async def test_a_fact_that_cant_be_applied_stops_the_tables_and_is_never_skipped
         with pytest.raises(Unavailable):
             await toy.save(bus, "a")
         assert contents(runtime) == ["one", "two"]
-        assert (await bus.health("rooms"))["status"] == "degraded"
-        assert "stopped after fact 2" in (await bus.health("rooms"))["detail"]
+        assert (await bus.health("rooms"))[0]["status"] == "degraded"
+        assert "stopped after fact 2" in (await bus.health("rooms"))[0]["detail"]
 
         poison.clear()
         await toy.until(lambda: runtime.projector and not runtime.projector.failure)
         assert await toy.names_of(bus) == []
         assert contents(runtime) == said
-        assert (await bus.health("rooms"))["status"] == "ok"
+        assert (await bus.health("rooms"))[0]["status"] == "ok"
 
 
 async def test_a_service_starts_over_a_fact_it_cant_apply_and_says_so(
@@ -363,7 +363,7 @@ async def test_a_service_starts_over_a_fact_it_cant_apply_and_says_so(
         await toy.say(bus, "poison")
     poison = {"poison"}
     async with start(poisoned(poison), folder="others"):
-        assert (await bus.health("rooms"))["status"] == "degraded"
+        assert (await bus.health("rooms"))[0]["status"] == "degraded"
 
 
 async def test_an_erased_room_is_gone_from_every_table_and_from_the_file(

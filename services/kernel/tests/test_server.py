@@ -346,11 +346,13 @@ async def test_a_stop_without_nats_does_not_wait(nats_server: testing.NatsServer
             await asked
 
 
-async def test_health_is_answered_and_a_silent_service_is_down(start: Start, bus: Bus) -> None:
-    """Health says `ok`, the version and the position; nobody there is `down`."""
-    assert (await bus.health("rooms", 0.2))["status"] == "down"
-    async with start():
-        assert await bus.health("rooms") == {"status": "ok", "detail": "", "version": "0.1.0", "position": 0}
+async def test_every_replica_answers_for_its_own_health_and_a_silent_service_nothing(start: Start, bus: Bus) -> None:
+    """Health says `ok`, the version and the position, and which replica says so."""
+    assert await bus.health("rooms", 0.2) == []
+    async with start(), start(folder="others"):
+        said = await bus.health("rooms", replicas=2)
+        assert len({one.pop("instance") for one in said}) == 2
+        assert said == 2 * [{"status": "ok", "detail": "", "version": "0.1.0", "position": 0}]
 
 
 async def test_a_closed_connection_is_unavailable_at_once(connection: Connection) -> None:

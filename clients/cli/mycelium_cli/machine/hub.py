@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 import click
@@ -40,7 +40,7 @@ def _become(verb: str, *words: str) -> NoReturn:
     os.execv(path, [path, verb, *words])  # noqa: S606 - no shell is wanted
 
 
-def _words(here: Here, **options: bool | int | str | None) -> list[str]:
+def _words(here: Here, options: Mapping[str, bool | int | str | None]) -> list[str]:
     """Options as they are typed; those that are not set are left out."""
     words = ["--json"] if here.json else []
     for name, value in options.items():
@@ -52,12 +52,20 @@ def _words(here: Here, **options: bool | int | str | None) -> list[str]:
 @command("up", example="mycelium up --detach --port 8000")
 @click.option("--detach", "-d", is_flag=True, help="Return once it answers, and leave it running.")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0 for any free one.")
-def up(here: Here, *, detach: bool, port: int | None) -> None:
+@click.option("--split", is_flag=True, help="Run every service as a process of its own, as a cluster does.")
+@click.option("--replicas", type=click.IntRange(1, 16), metavar="N", help="Processes of each service, with --split.")
+@click.option(
+    "--nats-servers", type=click.Choice(["1", "3"]), help="Servers that keep each message; the first start decides."
+)
+def up(
+    here: Here, *, detach: bool, port: int | None, split: bool, replicas: int | None, nats_servers: str | None
+) -> None:
     """Start the hub.
 
     It prints its address once it answers.
     """
-    _become("up", *_words(here, detach=detach, port=port))
+    options = {"detach": detach, "port": port, "split": split, "replicas": replicas, "nats-servers": nats_servers}
+    _become("up", *_words(here, options))
 
 
 @command("down", example="mycelium down")
@@ -68,7 +76,7 @@ def down(here: Here, *, volumes: bool, yes: bool) -> None:
 
     What was acknowledged is on disk and stays there, unless --volumes deletes it.
     """
-    _become("down", *_words(here, volumes=volumes, yes=yes))
+    _become("down", *_words(here, {"volumes": volumes, "yes": yes}))
 
 
 @command("logs", example="mycelium logs rooms --tail 50 --follow")
@@ -77,7 +85,7 @@ def down(here: Here, *, volumes: bool, yes: bool) -> None:
 @click.argument("service", required=False, shell_complete=completing.services)
 def logs(here: Here, *, tail: int | None, follow: bool, service: str | None) -> None:
     """Read the hub's logs."""
-    _become("logs", *([service] if service else []), *_words(here, tail=tail, follow=follow))
+    _become("logs", *([service] if service else []), *_words(here, {"tail": tail, "follow": follow}))
 
 
 @command("status", example="mycelium status --json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import prometheus_client
 from fastapi import APIRouter
@@ -35,7 +36,7 @@ async def metrics() -> Response:
 async def health(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     client = gateway.connection.client
-    said = dict(zip(gateway.settings.services, await _ask_all(gateway), strict=True))
+    said = await _ask_all(gateway)
     faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
     faults[:0] = _own_faults(gateway)
     server = client.connected_server_version if client.is_connected else None
@@ -69,9 +70,22 @@ def _risks(gateway: Gateway) -> list[str]:
     return [f"nobody has to sign in, and other machines reach {gateway.settings.host} (auth.insecure)"]
 
 
-async def _ask_all(gateway: Gateway) -> list[shapes.Json]:
-    answers = await asyncio.gather(*(gateway.bus.health(service, ASK_S) for service in gateway.settings.services))
-    return [{"status": str(said.get("status", "down")), "detail": str(said.get("detail", ""))} for said in answers]
+async def _ask_all(gateway: Gateway) -> dict[str, shapes.Json]:
+    wanted = gateway.settings.services
+    answers = await asyncio.gather(*(gateway.bus.health(name, ASK_S, count) for name, count in wanted.items()))
+    return {name: _together(said, wanted[name]) for name, said in zip(wanted, answers, strict=True)}
+
+
+def _together(said: list[dict[str, Any]], wanted: int) -> shapes.Json:
+    """What the replicas of one service say, as one; a replica that says nothing makes it `degraded`."""
+    details = [str(one["detail"]) for one in said if one.get("detail")]
+    if wanted > 1:
+        details.append(f"{len(said)} of {wanted} replicas answer")
+    elif not said:
+        details.append("no answer")
+    whole = len(said) >= wanted and all(one.get("status") == "ok" for one in said)
+    status = "ok" if whole else ("degraded" if said else "down")
+    return {"status": status, "detail": "; ".join(dict.fromkeys(details))}
 
 
 @router.get(
