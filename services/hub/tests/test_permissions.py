@@ -213,9 +213,9 @@ async def test_the_buckets_owner_writes_and_others_watch(rooms: Caller, gateway:
 
 async def test_a_stranger_is_not_let_in(server: Server) -> None:
     """Without the password that lies in the home, nobody connects."""
-    client = Client()
+    client, (place,) = Client(), server[1]
     with pytest.raises(nats.errors.Error, match=r"(?i)authorization"):
-        await client.connect(f"nats://127.0.0.1:{server[1]}", user="rooms", password="guess", allow_reconnect=False)
+        await client.connect(f"nats://127.0.0.1:{place.port}", user="rooms", password="guess", allow_reconnect=False)
     await client.close()
 
 
