@@ -10,7 +10,7 @@ import contextlib
 
 from google.protobuf.message import Message
 
-from mycelium_kernel import events, headers, subjects, telemetry
+from mycelium_kernel import chain, events, headers, subjects, telemetry
 from mycelium_kernel.service import Projection, Stored
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
@@ -32,7 +32,10 @@ class Applier:
         Raises whatever a projection function raises; then the caller rolls back, and the tables are as before.
         """
         room_id = subjects.room_of(fact.subject)
-        if fact.type not in self._types or tables.is_erased(room_id):
+        if tables.is_erased(room_id):
+            return
+        chain.extend(tables, fact, is_tombstone=fact.type in self._erased)
+        if fact.type not in self._types:
             return
         event = events.decode(fact.type, fact.data)
         recorded = telemetry.span(f"project {event.DESCRIPTOR.name}", fact.headers)

@@ -26,10 +26,10 @@ FULL, SWEPT, CLEAN = range(3)  # what is left of an erased room: rows, what is t
 IN_STATE = "SELECT room_id FROM erased INDEXED BY erased_left WHERE state < 2 AND state = ? LIMIT 1"
 CLEANED = "UPDATE erased INDEXED BY erased_left SET state = ? WHERE state < 2 AND state = ?"
 # What the kernel's own tables have of an erased room, and what they need not keep.
-KERNEL_TABLES = {"feed": "sequence", "answered": "sequence"}
+KERNEL_TABLES = {"feed": "sequence", "answered": "sequence", "chain": "room_id, sequence"}
 FORGET = [
     f"DELETE FROM {table} WHERE sequence IN (SELECT sequence FROM {table} WHERE sequence <= ? LIMIT ?)"  # noqa: S608
-    for table in KERNEL_TABLES
+    for table in ("feed", "answered")
 ]
 
 

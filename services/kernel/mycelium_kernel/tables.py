@@ -38,11 +38,15 @@ CREATE INDEX answered_room ON answered (room_id);
 -- The facts of rooms in order, for watchers that missed some.
 CREATE TABLE feed (sequence INTEGER PRIMARY KEY, room_id TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX feed_room ON feed (room_id, sequence);
+-- A hash for every fact that was read, each over the one before it in its room (`chain`).
+CREATE TABLE chain (
+  room_id TEXT NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (room_id, sequence)
+) WITHOUT ROWID;
 -- Rooms that were erased; later facts of them are ignored. `state` says what is left of it in this file (`sweeping`).
 CREATE TABLE erased (room_id TEXT PRIMARY KEY, state INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX erased_left ON erased (state) WHERE state < 2;
 """
-KERNEL_VERSION = 2
+KERNEL_VERSION = 3
 LAST_SEQUENCE = 2**63 - 1
 KEPT_FACTS = 1_000_000  # how many facts back a watcher can resume, and a repeat still gets the first answer
 
@@ -73,6 +77,7 @@ class Tables:
         self._epoch = epoch
         self._connection = connection
         self.on_damage: Callable[[Exception], None] = _ignore
+        self.heads: dict[str, bytes] = {}  # the last hash of each chain, as far as they are remembered
         self.position = int(self._meta("position") or 0)
 
     @classmethod
@@ -111,6 +116,7 @@ class Tables:
             self._connection.close()
         fresh = Tables.anew(self._path, self._projection, self._epoch)
         self._connection, self.position = fresh._connection, 0  # noqa: SLF001 - of the same class
+        self.heads.clear()
 
     def _meta(self, name: str) -> str | None:
         row = self.one("SELECT value FROM meta WHERE name = ?", name)
@@ -163,6 +169,7 @@ class Tables:
 
     def rollback(self) -> None:
         """Forget what was not committed."""
+        self.heads.clear()
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
@@ -229,7 +236,7 @@ class Tables:
         sql = f"SELECT * FROM {table}"  # noqa: S608 - own names
         if table == "erased":
             return "SELECT room_id FROM erased"
-        if table in {*self._projection.swept_tables, "feed", "answered"}:
+        if table in {*self._projection.swept_tables, "feed", "answered", "chain"}:
             sql += " WHERE room_id NOT IN (SELECT room_id FROM erased)"
         if table in {"feed", "answered"}:
             sql += f" AND sequence > {self.kept_after}"

@@ -32,13 +32,14 @@ SILENCE_S = 3.5  # more than three heartbeats missed: the consumer is gone
 
 @dataclass(frozen=True)
 class RawFact:
-    """A fact as the log holds it, not decoded yet."""
+    """A fact as the log holds it, not decoded yet. `time` is when it was stored, in nanoseconds since 1970."""
 
     sequence: int
     subject: str
     type: str
     data: bytes
     headers: dict[str, str]
+    time: int = 0
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Tail:
             await self._on_heartbeat(message.headers or {})
 
     def _on_fact(self, message: Msg) -> None:
-        fact, delivered = _fact(message), _sequences(message.reply)[1]
+        fact, delivered = _fact(message), _numbers(message.reply)[1]
         if delivered != self._delivered + 1:
             self.live = False
             self._stale.set()
@@ -250,12 +251,12 @@ class Tail:
 
 def _fact(message: Msg) -> RawFact:
     stored = message.headers or {}
-    sequence, _delivered = _sequences(message.reply)
-    return RawFact(sequence, message.subject, stored.get(headers.TYPE, ""), message.data, stored)
+    sequence, _delivered, time = _numbers(message.reply)
+    return RawFact(sequence, message.subject, stored.get(headers.TYPE, ""), message.data, stored, time)
 
 
-def _sequences(reply: str) -> tuple[int, int]:
-    """Stream and consumer sequence of a delivered message (NATS ADR-15: nine tokens, or twelve with a domain)."""
+def _numbers(reply: str) -> tuple[int, int, int]:
+    """Stream and consumer sequence of a delivered message, and its time (NATS ADR-15: nine tokens, or twelve)."""
     tokens = reply.split(".")
-    offset = 5 if len(tokens) == 9 else 7
-    return int(tokens[offset]), int(tokens[offset + 1])
+    offset = 5 if len(tokens) == 9 else 7  # with a domain
+    return int(tokens[offset]), int(tokens[offset + 1]), int(tokens[offset + 2])

@@ -181,8 +181,8 @@ async def test_a_tail_stops_without_nats(log: Log, connection: Connection, nats_
 
 def test_places_are_read_from_both_forms_of_an_acknowledgement_subject() -> None:
     """With and without a domain (NATS ADR-15)."""
-    assert tail._sequences("$JS.ACK.FACTS.c.1.17.5.1700000000.0") == (17, 5)
-    assert tail._sequences("$JS.ACK.domain.hash.FACTS.c.1.17.5.1700000000.0.x") == (17, 5)
+    assert tail._numbers("$JS.ACK.FACTS.c.1.17.5.1700000000.0") == (17, 5, 1700000000)
+    assert tail._numbers("$JS.ACK.domain.hash.FACTS.c.1.17.5.1700000000.0.x") == (17, 5, 1700000000)
 
 
 async def test_a_page_holds_the_facts_of_its_filters_after_a_place(log: Log, connection: Connection) -> None:
