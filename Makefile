@@ -23,7 +23,7 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## this menu
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- using it ---------------------------------------------------------------------------------------------------------
 
@@ -42,12 +42,19 @@ demo: setup ## three agents and a person talk in a room of a hub of their own
 
 # --- checking it ------------------------------------------------------------------------------------------------------
 
-.PHONY: check test e2e bench
+.PHONY: check test test-split faults e2e bench
 check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs: no test of behaviour
 	@python -m pytest -q tests/test_tidy.py
 
-test: check ## check, then every test but the long ones
-	@python -m pytest -m "not long" -n $(WORKERS) --dist loadfile $(ARGS)
+test: check ## check, then every test but the long ones and the faults
+	@python -m pytest -m "not long and not faults" -n $(WORKERS) --dist loadfile $(ARGS)
+
+test-split: setup ## the product from outside, every service a process of its own and two of each; then the faults
+	@E2E_SPLIT=1 python -m pytest e2e -m "not long and not faults" -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(MAKE) --no-print-directory faults
+
+faults: setup ## kill, pause, cut, corrupt and fill at random, and count what is left; LONG=1 for many hours
+	@python -m pytest e2e/faults -m "faults$(if $(LONG),, and not long)" -n 2 --dist loadfile $(ARGS)
 
 e2e: setup ## the product from outside, the long tests too
 	@python -m pytest e2e $(ARGS)

@@ -22,6 +22,8 @@ MYCELIUM = BIN / "mycelium"
 START_S = 30.0
 # Below the ports that the system gives to outgoing connections: while a hub is down, a client that keeps trying could
 # otherwise connect to itself on the hub's own port.
+# `make test-split` runs the same suite on hubs whose services are processes of their own, two of each.
+SPLIT = {"MYCELIUM_RUNTIME_SPLIT": "true", "MYCELIUM_RUNTIME_REPLICAS": "2"} if os.environ.get("E2E_SPLIT") else {}
 LOW_PORTS = range(10_000, 19_999)
 
 
@@ -61,6 +63,7 @@ class Machine:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "MYCELIUM_HOME": str(self.home),
+            **SPLIT,
         }
         return clean | {name: value for name, value in said.items() if value} | (env or {})
 
