@@ -16,6 +16,7 @@ TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests co
 ARGS ?=
 # Test files that run at the same time; most of them wait for servers.
 WORKERS ?= 3
+PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed
 
 export PATH := $(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -23,7 +24,7 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## this menu
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- using it ---------------------------------------------------------------------------------------------------------
 
@@ -42,7 +43,7 @@ demo: setup ## three agents and a person talk in a room of a hub of their own
 
 # --- checking it ------------------------------------------------------------------------------------------------------
 
-.PHONY: check test test-split faults e2e bench
+.PHONY: check test test-split faults e2e bench bench-peers
 check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs: no test of behaviour
 	@python -m pytest -q tests/test_tidy.py
 
@@ -61,6 +62,10 @@ e2e: setup ## the product from outside, the long tests too
 
 bench: setup ## measure it and its rivals, interleaved
 	@python -m bench $(ARGS)
+
+bench-peers: setup ## fetch other products into .peers/, for measuring alone, and put them to the same jobs
+	@sh bench/peers/install.sh
+	@python -m bench $(or $(ARGS),$(PEERS))
 
 .PHONY: check-format check-types check-arrows check-proto check-text check-docs
 check-format: setup
