@@ -130,6 +130,8 @@ class Presence:
             of = self._waiting.put(key, value.decode(errors="replace"), self.now())
             changed = [of] if of else []
         for room_id, handle in changed:
+            if room_id in self._rooms:  # a wait that another gateway began or ended: it was here until now
+                self._rooms[room_id].saw(handle, self.now())
             self._look(room_id, handle)
 
     def _look(self, room_id: str, handle: str, *, due: bool = False) -> None:

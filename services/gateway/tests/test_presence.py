@@ -35,15 +35,19 @@ async def say(http: httpx2.AsyncClient, state: str, handle: str = "bob", **field
 
 
 async def told(stream: Watching, count: int = 1) -> list[tuple[str, str, str]]:
-    """The next changes of presence; other events are passed over."""
-    found: list[tuple[str, str, str]] = []
-    while len(found) < count:
+    """The next changes of presence."""
+    found = [await change(stream) for _ in range(count)]
+    return [(data["handle"], data["presence"], data["note"]) for data in found]
+
+
+async def change(stream: Watching) -> dict[str, Any]:
+    """The next change of presence; other events are passed over."""
+    while True:
         event = await stream.next()
         assert event is not None
         if event.name == "presence":
             assert (event.id, event.data["room"]) == ("", "demo")
-            found.append((event.data["handle"], event.data["presence"], event.data["note"]))
-    return found
+            return dict(event.data)
 
 
 @contextlib.asynccontextmanager
@@ -157,7 +161,9 @@ async def test_another_gateways_waits_and_words_are_told_too(
             assert await told(stream) == [("bob", "idle", "")]
             await other.stop()
             await asyncio.gather(task, return_exceptions=True)
-        assert await told(stream) == [("bob", "offline", "")]
+        gone = await change(stream)
+        assert (gone["handle"], gone["presence"]) == ("bob", "offline")
+        assert gone["last_seen"], "it was seen while its wait was open"
 
 
 async def test_what_was_said_outlives_a_restart_of_nats(
