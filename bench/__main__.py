@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
+
+import uvloop
 
 from bench.harness import run, table
 from bench.rows import ROWS
@@ -13,10 +14,11 @@ async def main(names: list[str]) -> None:
     """Measure and print. Raises `KeyError` for a row that there is none of."""
     for name in names or list(ROWS):
         make, rounds, per_round = ROWS[name]
-        async with make() as row:
-            await run(row, rounds, per_round)
-            print(table(row), flush=True)
+        async with make() as made:
+            for row in made if isinstance(made, list) else [made]:
+                await run(row, rounds, per_round)
+                print(table(row), flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1:]))
+    uvloop.run(main(sys.argv[1:]))

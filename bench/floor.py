@@ -75,5 +75,5 @@ def _stream(watchers: set[asyncio.Queue[bytes]]) -> Any:
 
 if __name__ == "__main__":
     uvicorn.run(
-        build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", timeout_graceful_shutdown=1
+        build(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="critical", timeout_graceful_shutdown=1
     )

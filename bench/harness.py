@@ -17,11 +17,15 @@ Measure = Callable[[int], Awaitable[list[float]]]
 
 @dataclass
 class Contender:
-    """One way of doing a row's job. `measure(n)` returns n durations in milliseconds."""
+    """One way of doing a row's job. `measure(n)` returns n durations in milliseconds, or what the row's unit says.
+
+    `notes` tells what was seen beside it: texts that are made when the row is over.
+    """
 
     name: str
     durability: str
     measure: Measure
+    notes: list[Callable[[], str]] = field(default_factory=list)
     samples: list[float] = field(default_factory=list)
 
 
@@ -32,6 +36,7 @@ class Row:
     title: str
     goal: str
     contenders: list[Contender]
+    unit: str = "milliseconds"
     loads: list[float] = field(default_factory=list)
 
 
@@ -57,7 +62,7 @@ def table(row: Row) -> str:
     lines = [
         f"### {row.title}",
         "",
-        f"Goal: {row.goal}. Load {min(row.loads):.1f} to {max(row.loads):.1f}. Milliseconds.",
+        f"Goal: {row.goal}. Load {min(row.loads):.1f} to {max(row.loads):.1f}. Figures are {row.unit}.",
         "",
         "| contender | durability | min | p50 | p99 | n | p50 ÷ first |",
         "|---|---|---|---|---|---|---|",
@@ -66,10 +71,11 @@ def table(row: Row) -> str:
     for one in row.contenders:
         median = statistics.median(one.samples)
         lines.append(
-            f"| {one.name} | {one.durability} | {min(one.samples):.2f} | {median:.2f} | "
-            f"{quantile(one.samples, 0.99):.2f} | {len(one.samples)} | {median / first:.2f} |"
+            f"| {one.name} | {one.durability} | {min(one.samples):,.2f} | {median:,.2f} | "
+            f"{quantile(one.samples, 0.99):,.2f} | {len(one.samples)} | {median / first:.2f} |"
         )
-    return "\n".join([*lines, ""])
+    notes = [f"- {one.name}: {note()}" for one in row.contenders for note in one.notes]
+    return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
 
 def now_ms() -> float:

@@ -1,4 +1,4 @@
-"""Rows about size: what a page of history and a wake cost in a small room and in a large one, asked over the bus.
+"""Rows about size: what history, search, disk and a wake cost in a small room and in a large one, asked over the bus.
 
 The rooms are filled by appending facts in batches, as an import would; what is measured is the rooms service alone.
 """
@@ -23,9 +23,11 @@ from mycelium_kernel.connections import Connection
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Actor
 
-MESSAGES = {"small": 1_000, "large": 200_000}
+MESSAGES = {"small": 1_000, "large": 1_000_000}
 UNREAD = {"small": 0, "large": 100_000}
 CHUNK = 4_000
+FOLDERS = {"log": "nats", "tables": "rooms.sqlite*"}
+WORD = "usual"  # is in every message
 AVERY, SCOUT = Actor("avery", "bench"), Actor("scout", "bench")
 
 
@@ -59,13 +61,13 @@ def _posted(room_id: str, number: int, deliver_to: str) -> Message:
 
 
 @contextlib.asynccontextmanager
-async def _rooms() -> AsyncIterator[tuple[Runtime, Bus]]:
+async def _rooms() -> AsyncIterator[tuple[Runtime, Bus, Path]]:
     with tempfile.TemporaryDirectory(prefix="mycelium-large-") as folder:
         async with testing.nats_server(Path(folder) / "nats") as server:
             runtime = await run.start(mycelium_rooms.service.service(), server.settings("rooms"), Path(folder))
             connection = await Connection.open(server.settings("test"))
             try:
-                yield runtime, Bus(connection, "test")
+                yield runtime, Bus(connection, "test"), Path(folder)
             finally:
                 await connection.close()
                 await runtime.stop()
@@ -78,26 +80,51 @@ async def _make(bus: Bus, name: str) -> str:
     return made.message.room.id
 
 
+def _disk(runtime: Runtime, folder: Path) -> dict[str, int]:
+    """Bytes on disk of the log and of the tables."""
+    assert runtime.tables
+    runtime.tables.shrink()
+    found = {}
+    for name, pattern in FOLDERS.items():
+        paths = [path for top in folder.glob(pattern) for path in (top, *top.rglob("*")) if path.is_file()]
+        found[name] = sum(path.stat().st_blocks * 512 for path in paths)
+    return found
+
+
 @contextlib.asynccontextmanager
-async def history() -> AsyncIterator[Row]:
-    """A page of fifty messages from the end of a room."""
-    async with _rooms() as (runtime, bus):
+async def messages() -> AsyncIterator[list[Row]]:
+    """A page of fifty messages from the end of a room, and one of those with a common word."""
+    async with _rooms() as (runtime, bus, folder):
+        notes: dict[str, str] = {}
         for name, count in MESSAGES.items():
-            await _fill(runtime, await _make(bus, name), count, "")
+            room_id, before = await _make(bus, name), _disk(runtime, folder)
+            await _fill(runtime, room_id, count, "")
+            after = _disk(runtime, folder)
+            each = [f"{(after[part] - before[part]) / count:,.0f} bytes a message in the {part}" for part in FOLDERS]
+            notes[name] = ", ".join(each)
 
-        def contender(name: str, count: int) -> Contender:
+        def contender(name: str, word: str) -> Contender:
             async def measure(rounds: int) -> list[float]:
-                return [await _page(bus, name) for _ in range(rounds)]
+                return [await _page(bus, name, word) for _ in range(rounds)]
 
-            return Contender(f"a room of {count:,} messages", "read", measure)
+            told = [] if word else [lambda: notes[name]]
+            return Contender(f"a room of {MESSAGES[name]:,} messages", "read", measure, told)
 
-        rows = [contender(name, count) for name, count in MESSAGES.items()]
-        yield Row("A page of history (50 messages), over the bus", "ratio under 1.2", rows)
+        yield [
+            Row(
+                "A page of history (50 messages), over the bus", "ratio under 1.2", [contender(n, "") for n in MESSAGES]
+            ),
+            Row(
+                "A search for a common word (50 messages), over the bus",
+                "ratio under 1.2; under 20 ms in the large room",
+                [contender(name, WORD) for name in MESSAGES],
+            ),
+        ]
 
 
-async def _page(bus: Bus, room: str) -> float:
+async def _page(bus: Bus, room: str, word: str) -> float:
     began = now_ms()
-    request = service_pb2.ListMessagesRequest(room=room, limit=50)
+    request = service_pb2.ListMessagesRequest(room=room, limit=50, query=word)
     page = await bus.ask(request, service_pb2.ListMessagesResponse, actor=AVERY)
     took = now_ms() - began
     assert len(page.message.messages) == 50
@@ -105,9 +132,9 @@ async def _page(bus: Bus, room: str) -> float:
 
 
 @contextlib.asynccontextmanager
-async def wake() -> AsyncIterator[Row]:
+async def unread() -> AsyncIterator[Row]:
     """Taking the next delivery of a queue that has few or many unread."""
-    async with _rooms() as (runtime, bus):
+    async with _rooms() as (runtime, bus, _folder):
         for name, count in UNREAD.items():
             await _fill(runtime, await _make(bus, name), count, "scout")
 

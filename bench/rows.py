@@ -13,8 +13,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import large, servers
+from bench import growth, large, many, posts, servers
 from bench.harness import Contender, Row, now_ms
+from bench.peers.rows import ROWS as PEERS
 from bench.wire import Wire
 
 PAUSE_S = 0.01
@@ -68,7 +69,7 @@ async def post_to_watcher() -> AsyncIterator[Row]:
             await answer
 
         async def measure_floor(count: int) -> list[float]:
-            return await _post_to_watcher(post_floor, floor, "/stream/", count)
+            return await _post_to_watcher(post_floor, floor.port, "/stream/", count)
 
         async def measure_hub(count: int) -> list[float]:
             return await _post_to_watcher(post_hub, hub.port, "/api/rooms/bench/stream", count)
@@ -188,11 +189,19 @@ def _up_and_down() -> float:
         return took
 
 
-ROWS = {
+Make = Callable[[], AbstractAsyncContextManager[Row | list[Row]]]
+# What makes a row, the rounds that count, and how often each contender does it in a round.
+ROWS: dict[str, tuple[Make, int, int]] = {
     "watcher": (post_to_watcher, 5, 100),
     "mention": (mention_to_process, 3, 40),
     "start": (cold_start, 5, 8),
     "ready": (ready, 2, 3),
-    "history": (large.history, 5, 100),
-    "wake": (large.wake, 5, 50),
+    "kernel": (posts.kernel, 5, 30),
+    "http": (posts.http, 5, 30),
+    "watchers": (many.watchers, 5, 10),
+    "dropped": (many.dropped, 3, 1),
+    "rooms": (growth.rooms, 5, 100),
+    "messages": (large.messages, 5, 60),
+    "unread": (large.unread, 5, 50),
+    **PEERS,
 }

@@ -22,29 +22,37 @@ BOUND_S = 20.0
 
 @dataclass(frozen=True)
 class RunningHub:
-    """A hub that answers: its port, home and the environment in which the CLI finds it."""
+    """A hub that answers: its port, home, process, and the environment in which the CLI finds it."""
 
     port: int
     home: Path
     environment: dict[str, str]
+    pid: int
 
 
 @contextlib.asynccontextmanager
 async def hub() -> AsyncIterator[RunningHub]:
     """A hub on an empty home and a free port."""
     with tempfile.TemporaryDirectory(prefix="mycelium-bench-") as folder:
-        home = Path(folder) / "home"
-        environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": folder, "MYCELIUM_HOME": str(home)}
-        program = [str(BIN / "mycelium-hub"), "up", "--port", "0"]
-        process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            said = await _said(home / "run" / "hub.json")
-            port = int(said["url"].rsplit(":", 1)[1])
-            await _assert_hub(port)
-            yield RunningHub(port, home, environment)
-        finally:
-            process.terminate()
-            process.wait(timeout=BOUND_S)
+        async with hub_at(Path(folder) / "home") as running:
+            yield running
+
+
+@contextlib.asynccontextmanager
+async def hub_at(home: Path) -> AsyncIterator[RunningHub]:
+    """A hub on that home and a free port."""
+    environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home.parent), "MYCELIUM_HOME": str(home)}
+    home.parent.mkdir(parents=True, exist_ok=True)
+    program = [str(BIN / "mycelium-hub"), "up", "--port", "0"]
+    process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        said = await _said(home / "run" / "hub.json")
+        port = int(said["url"].rsplit(":", 1)[1])
+        await _assert_hub(port)
+        yield RunningHub(port, home, environment, process.pid)
+    finally:
+        process.terminate()
+        process.wait(timeout=BOUND_S)
 
 
 async def _said(path: Path) -> dict[str, str]:
@@ -63,17 +71,24 @@ async def _assert_hub(port: int) -> None:
     assert health["services"]["rooms"]["status"] == "ok", health
 
 
+@dataclass(frozen=True)
+class RunningFloor:
+    """A server that we are compared with: its port and process."""
+
+    port: int
+    pid: int
+
+
 @contextlib.asynccontextmanager
-async def floor() -> AsyncIterator[int]:
-    """The barest FastAPI and NATS code; yields its port."""
+async def floor(module: str = "bench.floor") -> AsyncIterator[RunningFloor]:
+    """A program that does the same with the least code, on a NATS server of its own with the same settings."""
     with tempfile.TemporaryDirectory(prefix="mycelium-floor-") as folder:
         async with testing.nats_server(Path(folder)) as server:
             port = testing.free_port()
-            program = [sys.executable, "-m", "bench.floor", server.url, str(port)]
-            process = subprocess.Popen(program)
+            process = subprocess.Popen([sys.executable, "-m", module, server.url, str(port)])
             try:
                 await _assert_floor(port)
-                yield port
+                yield RunningFloor(port, process.pid)
             finally:
                 process.terminate()
                 process.wait(timeout=BOUND_S)
@@ -91,3 +106,9 @@ async def _assert_floor(port: int) -> None:
             finally:
                 wire.close()
             return
+
+
+def resident_kb(pid: int) -> int:
+    """Memory that a process holds now."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
