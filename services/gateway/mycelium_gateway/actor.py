@@ -54,6 +54,11 @@ class Call:
         key = hashlib.sha256(f"{self.key}\n{step}".encode()).hexdigest() if step else self.key
         return await self.gateway.bus.ask(request, response, actor=self.actor, key=key, timeout_s=timeout_s)
 
+    async def ask_in_turn(self, request: Message, response: type[R]) -> Reply[R]:
+        """Ask for a stream: few do at once, the others wait for their turn."""
+        async with self.gateway.joining:
+            return await self.ask(request, response)
+
     def by(self, handle: str | None) -> Call:
         """The call, made by the handle that its body names (None: it names none)."""
         if handle is None:

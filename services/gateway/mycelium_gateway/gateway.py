@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mycelium_gateway.live import Live
@@ -13,6 +14,9 @@ from mycelium_gateway.waits import Waits
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import Clock
 from mycelium_kernel.connections import Connection
+
+# Streams that may ask a service at once: a thousand that come back together must not keep everybody else out.
+JOINING = 8
 
 
 @dataclass(frozen=True)
@@ -28,3 +32,4 @@ class Gateway:
     waits: Waits
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
+    joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))

@@ -97,7 +97,7 @@ class LiveStream(Response):
     async def _may_see(self, room_id: str) -> bool:
         request = service_pb2.ReadFeedRequest(rooms=[room_id], after=NO_FACT, limit=1)
         try:
-            await self._call.ask(request, service_pb2.ReadFeedResponse)
+            await self._call.ask_in_turn(request, service_pb2.ReadFeedResponse)
         except Refusal:
             return False
         return True
@@ -145,7 +145,7 @@ class LiveStream(Response):
         more = True
         while more:
             request = service_pb2.ReadFeedRequest(rooms=self._rooms, after=after, until=until, limit=FEED_PAGE)
-            reply = await self._call.ask(request, service_pb2.ReadFeedResponse)
+            reply = await self._call.ask_in_turn(request, service_pb2.ReadFeedResponse)
             written = []
             for fact in reply.message.facts:
                 after = fact.sequence
