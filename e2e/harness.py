@@ -149,7 +149,14 @@ class Hub:
         self.url = str(until(self._announced, "the hub announces itself", START_S)["url"])
         health = self.api.get("/health").json
         assert health["version"] == self.version, f"another program answers at {self.url}: {health}"
+        if SPLIT and "MYCELIUM_RUNTIME_SPLIT" not in self.env:
+            assert self.processes().keys() >= {"rooms", "rooms-2", "gateway", "gateway-2"}, "it is not split"
         return self
+
+    def processes(self) -> dict[str, int]:
+        """The hub's processes by name, as it lists them."""
+        listed = json.loads((self.home / "run" / "processes.json").read_text())["items"]
+        return {str(item["name"]): int(item["pid"]) for item in listed}
 
     def _announced(self) -> dict[str, Any] | None:
         assert self.process is not None

@@ -29,11 +29,16 @@ LOGGER = logging.getLogger(__name__)
 FEED_PAGE = 500
 NO_FACT = 2**63 - 1
 MISSED = "the last id is not of this log; read the rooms again"
+FORGOTTEN = "what came after the last id is no longer kept; read the rooms again"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+class _Forgotten(Exception):
+    """The feed no longer goes back to where a watcher was."""
 
 
 class LiveStream(Response):
@@ -112,18 +117,28 @@ class LiveStream(Response):
         watcher.hold()
         after = await self._resume_from()
         if after is None:
-            place = self._register()
-            missed = frames.reset(MISSED) if self._last_id else b""
-            await _chunk(send, frames.CONNECTED + missed + frames.mark(self._live.epoch, place))
+            await self._begin(send, frames.CONNECTED, MISSED if self._last_id else "")
         else:
             await _chunk(send, frames.CONNECTED)
-            after = await self._write_feed(send, after, 0)
-            watcher.after = after
-            until = self._register()
-            if until > after:
-                await self._write_feed(send, after, until)
+            try:
+                await self._resume(send, after)
+            except _Forgotten:
+                await self._begin(send, b"", FORGOTTEN)
         # Their names were looked up before the watcher was registered:
         watcher.release(room_id for room_id in self._rooms if self._live.doubts.get(room_id, 0) > self._since)
+
+    async def _begin(self, send: Send, first: bytes, reset: str) -> None:
+        """Start at what is stored now; `reset` says why what came before can't be told."""
+        place = self._register()
+        await _chunk(send, first + (frames.reset(reset) if reset else b"") + frames.mark(self._live.epoch, place))
+
+    async def _resume(self, send: Send, after: int) -> None:
+        """Write what came after that place. Raises `_Forgotten` when it is no longer kept."""
+        after = await self._write_feed(send, after, 0)
+        self._watcher.after = after
+        until = self._register()
+        if until > after:
+            await self._write_feed(send, after, until)
 
     def _register(self) -> int:
         place = self._live.add(self._watcher)
@@ -146,6 +161,8 @@ class LiveStream(Response):
         while more:
             request = service_pb2.ReadFeedRequest(rooms=self._rooms, after=after, until=until, limit=FEED_PAGE)
             reply = await self._call.ask_in_turn(request, service_pb2.ReadFeedResponse)
+            if reply.message.truncated:
+                raise _Forgotten
             written = []
             for fact in reply.message.facts:
                 after = fact.sequence

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from mycelium_gateway.settings import GatewaySettings
-from mycelium_kernel import testing
+from mycelium_kernel import tables, testing
 from services.gateway.tests.conftest import opened
 from services.gateway.tests.door import Door, metric
 from services.gateway.tests.watching import watching
@@ -146,6 +146,31 @@ async def test_an_id_of_another_log_is_answered_with_a_reset(hub: Door, last_id:
 
     assert reset is not None
     assert (reset.name, reset.id) == ("reset", "")
+    assert live is not None
+    assert live.data["content"] == "two"
+
+
+async def test_a_watcher_that_was_away_for_longer_than_the_feed_goes_back_is_told(
+    hub: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the rooms again, instead of taking what is left for all there was; then the stream is live."""
+    async with watching(hub.port, "demo") as stream:
+        await post(hub.http, "one")
+        first = await stream.next()
+    assert first is not None
+    for number in range(10):
+        await post(hub.http, f"missed {number}")
+    monkeypatch.setattr(tables, "KEPT_FACTS", 5)
+    async with watching(hub.port, "demo", last_id=first.id) as stream:
+        reset = await stream.next()
+        await stream.ping()
+        await post(hub.http, "two")
+        live = await stream.next()
+
+    assert reset is not None
+    assert (reset.name, reset.id, reset.data["reason"]) == (
+        "reset", "", "what came after the last id is no longer kept; read the rooms again",
+    )  # fmt: skip
     assert live is not None
     assert live.data["content"] == "two"
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from mycelium_hub import deep as deep_look
 from mycelium_hub import examine_home, examine_log, examine_tables
 from mycelium_hub.finding import WRONG, Finding
 from mycelium_hub.home import Home
 
 
-def examine(home: Home, environ: Mapping[str, str], *, fix: bool = False) -> list[Finding]:
-    """Every look's findings; `fix` mends what can be mended without asking."""
+def examine(home: Home, environ: Mapping[str, str], *, fix: bool = False, deep: bool = False) -> list[Finding]:
+    """Every look's findings; `fix` mends what can be mended without asking, `deep` reads every byte that is kept."""
     found: list[Finding] = []
-    for look in _looks(home, environ):
+    for look in _looks(home, environ, deep=deep):
         try:
             seen = list(look())
         except Exception as error:
@@ -25,7 +26,7 @@ def examine(home: Home, environ: Mapping[str, str], *, fix: bool = False) -> lis
     return found
 
 
-def _looks(home: Home, environ: Mapping[str, str]) -> Iterable[Callable[[], Iterable[Finding]]]:
+def _looks(home: Home, environ: Mapping[str, str], *, deep: bool) -> Iterable[Callable[[], Iterable[Finding]]]:
     yield lambda: examine_home.check_settings(home, environ)
     yield lambda: examine_home.check_files(home)
     yield lambda: examine_home.check_leftovers(home)
@@ -35,3 +36,5 @@ def _looks(home: Home, environ: Mapping[str, str]) -> Iterable[Callable[[], Iter
     told: list[examine_log.Told] = []  # what the server said is needed for the tables, too
     yield lambda: asyncio.run(examine_log.check(home, told))
     yield lambda: examine_tables.check(home, told[0] if told else None)
+    if deep:
+        yield lambda: deep_look.check(home)

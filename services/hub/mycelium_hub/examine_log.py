@@ -110,7 +110,7 @@ async def _log(doctor: Client, home: Home, told: list[Told]) -> list[Finding]:
     else:
         found.append(Finding("log", OK, seen))
     if state["messages"]:
-        found.append(_clock(datetime.fromisoformat(_micros(state["last_ts"]))))
+        found.append(_clock(datetime.fromisoformat(micros(state["last_ts"]))))
     return found
 
 
@@ -131,7 +131,7 @@ def _clock(last: datetime) -> Finding:
 
 
 def _filters() -> set[str]:
-    return {one for filters in projections().values() for one in filters}
+    return {one for projection in projections().values() for one in projection.filters}
 
 
 async def _last(doctor: Client, subject: str) -> int:
@@ -146,7 +146,7 @@ async def _ask(doctor: Client, subject: str, query: dict[str, Any]) -> dict[str,
     return answer
 
 
-def _micros(moment: str) -> str:
+def micros(moment: str) -> str:
     """Nanoseconds are more than Python reads."""
     whole, _, rest = moment.rstrip("Z").partition(".")
     return f"{whole}.{rest[:6]:0<6}+00:00"

@@ -12,29 +12,29 @@ from mycelium_hub.examine_log import Told
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
 from mycelium_hub.services import projections
+from mycelium_kernel import tables
 
 LAG_FEW = 1_000  # facts that were stored while this looked are no lag
 
 
 def check(home: Home, told: Told | None) -> Iterator[Finding]:
     """Every service's table file."""
-    for name, filters in projections().items():
-        path = home.tables / f"{name}.sqlite"
-        if not path.exists():
+    for name, projection in projections().items():
+        last = max((told.last.get(one, 0) for one in projection.filters), default=0) if told else None
+        paths = home.table_files(name)
+        if not paths:
             yield Finding("tables", NOTE, f"{name} has none yet; they are made from the log", "mycelium up")
-            continue
-        yield _look(
-            home, path, name, told, max((told.last.get(one, 0) for one in filters), default=0) if told else None
-        )
+        for path in paths:
+            yield _look(home, path, name, told, last)
 
 
 def _look(home: Home, path: Path, name: str, told: Told | None, last: int | None) -> Finding:
     rebuild = "mycelium down && mycelium-hub doctor --fix && mycelium up"
     mend = partial(_remove, home, path)
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as tables:
-            damage = [row[0] for row in tables.execute("PRAGMA quick_check(3)").fetchall() if row[0] != "ok"]
-            meta = dict(tables.execute("SELECT name, value FROM meta").fetchall())
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as file:
+            damage = [row[0] for row in file.execute("PRAGMA quick_check(3)").fetchall() if row[0] != "ok"]
+            meta = dict(file.execute("SELECT name, value FROM meta").fetchall())
     except sqlite3.DatabaseError as error:
         damage, meta = [str(error)], {}
     if damage:
@@ -53,5 +53,4 @@ def _look(home: Home, path: Path, name: str, told: Told | None, last: int | None
 def _remove(home: Home, path: Path) -> None:
     """They come back from the log. Never under a running hub."""
     with home.owned():
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        tables.remove(path)

@@ -87,6 +87,12 @@ class Home:
         """The tables of one of several replicas, numbered from 1; each keeps all of them."""
         return self.tables if replica == 1 else self.tables / str(replica)
 
+    def table_files(self, service: str) -> list[Path]:
+        """A service's table files, those of every replica that has run."""
+        name = f"{service}.sqlite"
+        replicas = sorted(self.tables.glob(f"[0-9]*/{name}"), key=lambda path: int(path.parent.name))
+        return [path for path in (self.tables / name, *replicas) if path.exists()]
+
     @property
     def secrets(self) -> Path:
         return self.path / "secrets"

@@ -152,14 +152,15 @@ def show_status(*, folder: str | None, as_json: bool) -> None:
 
 @group.command(epilog="Example: mycelium-hub doctor --fix")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without asking.")
+@click.option("--deep", is_flag=True, help="Read every byte of the log and compare the tables with it, too.")
 @_home_option
 @_json_option
-def doctor(*, fix: bool, folder: str | None, as_json: bool) -> None:
+def doctor(*, fix: bool, deep: bool, folder: str | None, as_json: bool) -> None:
     """Find what is wrong with the hub of this machine, and say what to do. Exit status 1: something is."""
     from mycelium_hub import doctor as examining
     from mycelium_hub.finding import WRONG, lines
 
-    found = examining.examine(locate(folder, os.environ), os.environ, fix=fix)
+    found = examining.examine(locate(folder, os.environ), os.environ, fix=fix, deep=deep)
     if as_json:
         print(json.dumps({"items": [finding.document() for finding in found], "next": None}, indent=2))
     else:

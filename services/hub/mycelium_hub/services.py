@@ -14,6 +14,7 @@ from mycelium_hub.settings import HubSettings
 if TYPE_CHECKING:  # loaded with the first service, so that what is refused is refused at once
     from mycelium_kernel.connections import NatsSettings
     from mycelium_kernel.run import Runtime
+    from mycelium_kernel.service import Projection
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,13 @@ async def _gateway(given: Surroundings) -> Runtime:
 
 def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
     """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait."""
+    asked = NAMES if given.settings.replicas > 1 else _ASKED  # the only gateway need not ask itself
     return {
         "gateway.host": given.settings.host,
         "gateway.port": str(given.listener.getsockname()[1]),
         "gateway.listener": str(given.listener.fileno()),
         "gateway.allowed_hosts": ",".join(given.settings.allowed_hosts),
-        "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in _ASKED),
+        "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in asked),
     }
 
 
@@ -93,8 +95,8 @@ NAMES = tuple(part.name for part in PARTS)
 _ASKED = tuple(name for name in NAMES if name != "gateway")  # what the gateway's /health asks
 
 
-def projections() -> dict[str, tuple[str, ...]]:
-    """The services that keep tables, and the facts that each reads."""
+def projections() -> dict[str, Projection]:
+    """The services that keep tables, and how each makes them from which facts."""
     from mycelium_rooms.service import PROJECTION
 
-    return {"rooms": PROJECTION.filters}
+    return {"rooms": PROJECTION}

@@ -37,30 +37,34 @@ def test_each_service_runs_in_as_many_processes_as_told_and_all_end_with_the_hub
     assert not hub.processes()
 
 
-@pytest.mark.parametrize("name", EVERYBODY)
-def test_a_killed_process_is_started_again_and_the_hub_answers_all_the_time(
-    hub: HubCommand, wait: Wait, name: str
-) -> None:
-    """Whoever dies, posts go on, and the roster tells that it came back."""
+def test_a_killed_process_is_started_again_and_the_hub_answers_all_the_time(hub: HubCommand, wait: Wait) -> None:
+    """Whoever dies, posts go on, health is well again, and the roster tells that it came back."""
     hub.start(**SPLIT)
     calls.call(hub.url, "POST", "/api/rooms", {"name": "demo"})
-    killed = pids(hub)[name]
-    os.kill(killed, signal.SIGKILL)
-    wait(lambda: not processes.command_line(killed))
-    wait(lambda: _posts(hub))
-    wait(lambda: pids(hub).get(name, killed) != killed)
-    wait(lambda: calls.call(hub.url, "GET", "/health")[1]["status"] == "ok")
-    restarts = {member.name: member.restarts for member in roster.listed(hub.home)}
-    assert restarts == {**dict.fromkeys(EVERYBODY, 0), name: 1}
+    for name in EVERYBODY:
+        killed = pids(hub)[name]
+        os.kill(killed, signal.SIGKILL)
+        wait(lambda killed=killed: not processes.command_line(killed))  # type: ignore[misc]
+        wait(lambda: _posts(hub))
+        wait(lambda name=name, killed=killed: pids(hub).get(name, killed) != killed)  # type: ignore[misc]
+        wait(lambda: _is_well(hub))
+    assert {member.name: member.restarts for member in roster.listed(hub.home)} == dict.fromkeys(EVERYBODY, 1)
+
+
+def _is_well(hub: HubCommand) -> bool:
+    try:
+        return bool(calls.call(hub.url, "GET", "/health")[1]["status"] == "ok")
+    except calls.LOST:
+        return False
 
 
 def _posts(hub: HubCommand) -> bool:
-    """Whether a post is taken; the connection of one that a killed gateway held is cut."""
+    """Whether a post is taken; the connection of one that a killed gateway held is cut, an election takes seconds."""
     try:
-        calls.post(hub.url, "on")
+        status, _ = calls.call(hub.url, "POST", "/api/rooms/demo/messages", {"content": "on"})
     except calls.LOST:
         return False
-    return True
+    return status == calls.CREATED
 
 
 def test_three_servers_keep_each_fact_and_one_may_be_gone(hub: HubCommand, wait: Wait) -> None:
@@ -69,10 +73,10 @@ def test_three_servers_keep_each_fact_and_one_may_be_gone(hub: HubCommand, wait:
     calls.call(hub.url, "POST", "/api/rooms", {"name": "demo"})
     calls.post(hub.url, "kept")
     os.kill(pids(hub)["nats-2"], signal.SIGSTOP)
-    calls.post(hub.url, "by two")
+    wait(lambda: _posts(hub))
 
     assert [store.name for store in hub.home.stores] == ["nats", "nats-2", "nats-3"]
-    assert calls.texts(hub.url) == ["by two", "kept"]
+    assert calls.texts(hub.url)[-1] == "kept"
 
 
 @pytest.mark.parametrize(("first", "then"), [("1", "3"), ("3", "1")])

@@ -26,6 +26,7 @@ __all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", 
 LOGGER = logging.getLogger(__name__)
 CONNECT_S = 10.0
 RECONNECT_S = 0.1
+PING_S = 2  # a server that does not answer two of these is frozen: another one of the cluster is tried
 READ_S = 5.0
 CLOSE_S = 2.0
 NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)  # all that NATS being away can raise
@@ -86,7 +87,7 @@ class Connection:
             settings.user,
             settings.password,
             name=f"mycelium-{settings.user}",
-            ping_interval=5,
+            ping_interval=PING_S,
             max_outstanding_pings=2,
             pending_size=64 * 1024 * 1024,
             reconnected_cb=connection._reconnected,
