@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from e2e.faults.record import Given, Record, Verdict
+from e2e.faults.record import Given, Record, Verdict, names
 from e2e.room import Document, Room
 
 
@@ -25,7 +25,6 @@ def everything(room: Room, record: Record) -> None:
     one_order(history, record)
     read_whole(history, record)
     every_mention(history, record)
-    one_winner(record)
 
 
 def nothing_lost(history: list[Document], record: Record) -> None:
@@ -71,7 +70,7 @@ def read_whole(history: list[Document], record: Record) -> None:
 def every_mention(history: list[Document], record: Record) -> None:
     """Every mention came to every handle that it names, each time as an attempt of its own."""
     for handle, given in record.given.items():
-        wanted = [message["id"] for message in history if f"@{handle} " in message["content"]]
+        wanted = [message["id"] for message in history if names(message["content"], handle)]
         came = list(dict.fromkeys(one.message for one in given))
         if missing := set(wanted) - set(came):
             text = f"{len(missing)} of {len(wanted)} mentions of {handle} never came: {difference(came, wanted)}"

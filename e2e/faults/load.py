@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from e2e import crowd
 from e2e.faults.calls import Insisted, events
+from e2e.faults.count import one_winner
 from e2e.faults.record import Given, Posted, Record
 from e2e.room import Document, Room
 from e2e.web import path
@@ -22,7 +23,7 @@ from e2e.web import path
 ONE_POST_S = 90.0
 ANSWER_S = 15.0
 WAIT_S = 2.0
-CAUGHT_UP_S = 60.0
+QUIET_S = 12.0  # when nothing more has come for so long, it does not come any more
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Plan:
     readers: int = 3
     pause_s: float = 0.05
     mention_every: int = 5
+    broadcast: bool = False  # mentions are of everybody
     follow_s: float = 8.0  # the longest that a reader stays before it hangs up and comes back
     again: frozenset[int] = frozenset({0, 503})
 
@@ -86,11 +88,14 @@ class Load:
         self.posting = [asyncio.create_task(work) for work in works]
 
     async def end(self) -> None:
-        """No more posts; return when all is read and given, or has been long enough in coming."""
+        """No more posts; return when all is read and given, or nothing more comes."""
         self.enough.set()
         await asyncio.gather(*self.posting)
-        with contextlib.suppress(AssertionError):  # what is missing is found by those who count
-            await self.until(self._has_all, "everything is read and given", CAUGHT_UP_S)
+        seen = -1
+        while seen < self._seen() and not self._has_all():
+            seen = self._seen()
+            with contextlib.suppress(AssertionError):  # what is missing is found by those who count
+                await self.until(self._has_all, "everything is read and given", QUIET_S)
         self.over.set()
         await asyncio.gather(*self.others)
 
@@ -100,6 +105,9 @@ class Load:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _seen(self) -> int:
+        return sum(len(seen) for kind in (self.record.read, self.record.given) for seen in kind.values())
 
     def _has_all(self) -> bool:
         read = all(len(set(self.record.read[name])) >= self.record.count for name in self.plan.reader_names)
@@ -150,7 +158,8 @@ class Load:
         while not self.enough.is_set():
             number = len(self.record.posted[name])
             mentions = self.handles and number % self.plan.mention_every == 0
-            mentioned = f"@{self.random.choice(self.handles)} " if mentions else ""
+            handle = "all" if self.plan.broadcast else self.random.choice(self.handles or [""])
+            mentioned = f"@{handle} " if mentions else ""
             await self.post(f"{mentioned}{name}.{number}", name)
             await self.rest(self.plan.pause_s, self.enough)
 
@@ -170,6 +179,7 @@ class Load:
             asked = [self.insist("POST", path("rooms"), {"name": name}, rival, f"{name} {rival}") for rival in rivals]
             answers = await asyncio.gather(*asked)
             self.record.won[name] = [answer.document["id"] for answer in answers if answer.slug != "room.name_taken"]
+            one_winner(self.record)  # at once: with two, a service may have nothing more to say
             await self.rest(self.plan.pause_s * 10, self.enough)
 
     # Those who wait.

@@ -23,6 +23,11 @@ class Given(NamedTuple):
     redelivered: bool
 
 
+def names(content: str, handle: str) -> bool:
+    """Whether a text mentions somebody."""
+    return content.startswith((f"@{handle} ", "@all "))
+
+
 class Verdict(AssertionError):
     """A promise that was broken: `kind` says which, the text how, under which seed, and after what was done."""
 
@@ -59,4 +64,4 @@ class Record:
 
     def mentions(self, handle: str) -> set[str]:
         """The acknowledged posts that mention somebody."""
-        return {post.id for posts in self.posted.values() for post in posts if f"@{handle} " in post.content}
+        return {post.id for posts in self.posted.values() for post in posts if names(post.content, handle)}

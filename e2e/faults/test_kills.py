@@ -14,9 +14,9 @@ SEEDS = range(100 if LONG else 5)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", SEEDS)
 @requirement("faults:kill")
-async def test_kills_of_every_process_lose_and_repeat_nothing(own_hub: Hub, seed: int) -> None:
+async def test_kills_of_every_process_lose_and_repeat_nothing(fleet: Hub, seed: int) -> None:
     """Each process ten times, in an order that the seed chooses, often while another is still on its way back."""
-    async with under_fire(own_hub, seed) as havoc:
+    async with under_fire(fleet, seed) as havoc:
         names = list(havoc.victims()) * EACH
         havoc.random.shuffle(names)
         for name in names:

@@ -1,0 +1,16 @@
+"""Test builds of the product: which changes there are, and the environment that switches them on."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "altered"
+EARLY = "acknowledges_early"
+WILDCARD = "expects_over_a_wildcard"
+CURSOR = "moves_the_cursor_at_delivery"
+CLOCK = "has_another_clock"
+
+
+def switched_on(*builds: str) -> dict[str, str]:
+    """The environment of a hub that has these changes."""
+    for build in builds:
+        assert (FOLDER / f"{build}.py").is_file(), build
+    return {"PYTHONPATH": str(FOLDER), "E2E_BUILD": ",".join(builds)}
