@@ -45,6 +45,16 @@ def posts(room: str) -> str:
     return f"evt.rooms.{room}.message"
 
 
+def all_posts() -> str:
+    """Filter: the posts of every room."""
+    return posts("*")
+
+
+def of_kind(service: str, entity: str) -> str:
+    """Filter: every fact of a service's entities of one kind, in every room."""
+    return of_entities(service, "*", entity)
+
+
 def room_name(folded: str) -> str:
     """Subject of a room's name: created and deleted facts, kept for ever."""
     return f"evt.rooms.{NAMES}.name.{digest(folded)}"

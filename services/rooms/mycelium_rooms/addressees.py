@@ -12,6 +12,7 @@ from mycelium_rooms.commands_messages import Addressee, Standing
 from mycelium_rooms.model import RoomRow
 from mycelium_rooms.waits import Waits
 
+NO_ENGINE = views_pb2.ENGINE_KIND_UNSPECIFIED
 ALL = "all"  # names every agent of the room; nobody can have it as a handle
 
 
@@ -33,14 +34,16 @@ def _each(
         for handle in handles:
             queue = names.queue(handle, name.seat)
             present = standing is Standing.PRESENT
+            paused, engine = _member(tables, room, handle) if present else (False, NO_ENGINE)
             yield Addressee(
                 handle,
                 name.seat,
                 name.silent,
                 standing,
                 waiting=present and waits.is_open(room.id, queue),
-                paused=present and is_paused(tables, room, handle),
+                paused=paused,
                 last_seen=_last_seen(tables, room, handle),
+                engine=engine,
             )
 
 
@@ -58,6 +61,21 @@ def _handles(tables: Tables, room: RoomRow, sender: str, name: str) -> tuple[lis
 def _agents(tables: Tables, room: RoomRow) -> list[str]:
     sql = "SELECT handle FROM member WHERE room_id = ? AND has_left = 0 AND kind = ? ORDER BY handle"
     return [row[0] for row in tables.all(sql, room.id, views_pb2.MEMBER_KIND_AGENT)]
+
+
+def _member(tables: Tables, room: RoomRow, handle: str) -> tuple[bool, views_pb2.EngineKind.ValueType]:
+    """Whether a member is paused, and which engine it is."""
+    sql = "SELECT paused, CASE kind WHEN ? THEN record END FROM member WHERE room_id = ? AND handle = ?"
+    row = tables.one(sql, views_pb2.MEMBER_KIND_ENGINE, room.id, handle)
+    if row is None:
+        return False, NO_ENGINE
+    return bool(row[0]), views_pb2.Member.FromString(row[1]).engine_kind if row[1] else NO_ENGINE
+
+
+def is_engine(tables: Tables, room: RoomRow, handle: str) -> bool:
+    """Whether a handle is an engine of the room."""
+    sql = "SELECT 1 FROM member WHERE room_id = ? AND handle = ? AND kind = ? AND has_left = 0"
+    return tables.one(sql, room.id, handle, views_pb2.MEMBER_KIND_ENGINE) is not None
 
 
 def is_paused(tables: Tables, room: RoomRow, handle: str) -> bool:

@@ -41,6 +41,7 @@ class Addressee:
     waiting: bool = False
     paused: bool = False
     last_seen: int = 0
+    engine: views_pb2.EngineKind.ValueType = views_pb2.ENGINE_KIND_UNSPECIFIED
 
     @property
     def queue(self) -> str:
@@ -58,6 +59,7 @@ class Posting:
     reply_to: str
     addressees: tuple[Addressee, ...]
     near: list[str]
+    by_engine: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,14 @@ class Amending:
     mentions: tuple[views_pb2.Mention, ...]
     addressees: tuple[Addressee, ...]
     near: list[str]
+    by_engine: bool = False
 
 
 def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, context: Context) -> Fact | Done:
     """Refused when nobody speaks, the text or metadata can't be taken, or it names someone unknown (unless allowed)."""
     sender = speaker(context)
     mentions = _mentions(loaded, sender, allow_unknown=request.allow_unknown)
+    deliver_to = [mention.handle for mention in mentions if mention.state in DELIVERED]
     kind = message_type(request.message_type)
     fields = event_fields(kind, metadata(request.metadata_json), context.now)
     event = events_pb2.MessagePosted(
@@ -91,7 +95,8 @@ def post_message(loaded: Posting, request: service_pb2.PostMessageRequest, conte
         reply_to=loaded.reply_to,
         metadata_json=request.metadata_json,
         mentions=mentions,
-        deliver_to=[mention.handle for mention in mentions if mention.state in DELIVERED],
+        deliver_to=deliver_to,
+        engines=_engines(loaded, deliver_to),
         created_at=clock.to_timestamp(context.now),
         room=loaded.room.name,
         kind=fields.kind,
@@ -144,12 +149,14 @@ def amend_message(loaded: Amending, request: service_pb2.AmendMessageRequest, co
         return Done(service_pb2.AmendMessageResponse(message_id=loaded.message_id))
     mentions = _mentions(loaded, sender, allow_unknown=request.allow_unknown)
     before = {mention.handle: mention for mention in loaded.mentions if mention.state in DELIVERED}
+    deliver_to = [m.handle for m in mentions if m.state in DELIVERED and m.handle not in before]
     event = events_pb2.MessageAmended(
         room_id=loaded.room.id,
         message_id=loaded.message_id,
         content=content,
         mentions=[before.get(mention.handle, mention) for mention in mentions],
-        deliver_to=[m.handle for m in mentions if m.state in DELIVERED and m.handle not in before],
+        deliver_to=deliver_to,
+        engines=_engines(loaded, deliver_to),
         amended_at=clock.to_timestamp(context.now),
         room=loaded.room.name,
     )
@@ -172,11 +179,21 @@ def _mentions(loaded: Posting | Amending, sender: str, *, allow_unknown: bool) -
     unknown = strangers(loaded.addressees, sender)
     if unknown and not allow_unknown:
         raise _unknown(loaded, unknown)
-    return [_mention(addressee, sender) for addressee in loaded.addressees]
+    return [_mention(addressee, sender, by_engine=loaded.by_engine) for addressee in loaded.addressees]
 
 
-def _mention(addressee: Addressee, sender: str) -> views_pb2.Mention:
-    mention = views_pb2.Mention(handle=addressee.queue, state=_state(addressee, sender))
+def _engines(loaded: Posting | Amending, deliver_to: Sequence[str]) -> list[events_pb2.EngineCall]:
+    """The engines among those that get it."""
+    called = (one for one in loaded.addressees if one.engine and one.queue in deliver_to)
+    return [events_pb2.EngineCall(queue=one.queue, kind=one.engine) for one in called]
+
+
+def _mention(addressee: Addressee, sender: str, *, by_engine: bool) -> views_pb2.Mention:
+    """What becomes of a mention. An engine's words wake no engine, so that two can't keep each other talking."""
+    state = _state(addressee, sender)
+    if by_engine and addressee.engine and state in DELIVERED:
+        state = views_pb2.MENTION_STATE_SILENT
+    mention = views_pb2.Mention(handle=addressee.queue, state=state)
     if addressee.last_seen:
         mention.last_seen.CopyFrom(clock.from_millis(addressee.last_seen))
     return mention

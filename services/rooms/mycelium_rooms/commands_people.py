@@ -82,6 +82,7 @@ def save_member(loaded: Membership, request: service_pb2.SaveMemberRequest, cont
         raise not_a_member(loaded, handle)
     kind = request.kind or (before.kind if before else views_pb2.MEMBER_KIND_AGENT)
     _check_kind(kind, handle, loaded)
+    _check_engine(kind, request, before)
     now = clock.to_timestamp(context.now)
     member = _changed(before, request, handle, kind)
     if before and member == before:
@@ -102,6 +103,18 @@ def _check_kind(kind: views_pb2.MemberKind.ValueType, handle: str, loaded: Membe
         raise Refusal("user.not_found", f"there is no user @{handle}", next=f"mycelium user create {handle}")
     if kind != views_pb2.MEMBER_KIND_USER and loaded.is_user:
         raise Refusal("handle.taken", f"@{handle} is a user of this hub; an agent needs another handle")
+
+
+def _check_engine(
+    kind: views_pb2.MemberKind.ValueType, request: service_pb2.SaveMemberRequest, before: views_pb2.Member | None
+) -> None:
+    """An engine is no agent under another name: whoever was written to there would get no answer any more."""
+    if not request.engine_kind:
+        return
+    if kind != views_pb2.MEMBER_KIND_ENGINE or request.engine_kind not in views_pb2.EngineKind.values():
+        raise Refusal("request.invalid", "engine_kind is for a member of kind engine: use hello")
+    if before and before.kind != views_pb2.MEMBER_KIND_ENGINE:
+        raise Refusal("handle.taken", f"@{before.handle} is an agent of this room; an engine needs another handle")
 
 
 def _changed(
@@ -129,6 +142,10 @@ def _changed(
         member.notes = paragraphs("notes", request.notes, NOTES_CHARACTERS)
     if request.HasField("paused"):
         member.paused = request.paused
+    if kind != views_pb2.MEMBER_KIND_ENGINE:
+        member.engine_kind = views_pb2.ENGINE_KIND_UNSPECIFIED
+    elif request.engine_kind:
+        member.engine_kind = request.engine_kind
     if request.set_allow_from:
         allowed = list(dict.fromkeys(names.handle(text) for text in request.allow_from))
         if len(allowed) > ALLOW_FROM:

@@ -24,9 +24,15 @@ def for_post(waits: Waits) -> Callable[[Tables, service_pb2.PostMessageRequest, 
         thread, reply_to = _place(tables, room, request, context)
         named = addressees.find(tables, waits, room, sender, check_content(request.content))
         near = _near(tables, room, named, sender)
-        return Posting(room, lookup.user_name(tables, sender), thread, reply_to, named, near)
+        by_engine = _by_engine(tables, room, named, sender)
+        return Posting(room, lookup.user_name(tables, sender), thread, reply_to, named, near, by_engine)
 
     return load
+
+
+def _by_engine(tables: Tables, room: RoomRow, named: tuple[Addressee, ...], sender: str) -> bool:
+    """Whether an engine speaks; looked up only where it makes a difference."""
+    return any(one.engine for one in named) and addressees.is_engine(tables, room, sender)
 
 
 def _near(tables: Tables, room: RoomRow, named: tuple[Addressee, ...], sender: str) -> list[str]:
@@ -69,6 +75,7 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
         named = addressees.find(tables, waits, room, sender, check_content(request.content))
         near = _near(tables, room, named, sender)
         mentions = tuple(views_pb2.Message.FromString(row[2]).mentions)
-        return Amending(room, message_id, row[0], row[1], mentions, named, near)
+        by_engine = _by_engine(tables, room, named, sender)
+        return Amending(room, message_id, row[0], row[1], mentions, named, near, by_engine)
 
     return load

@@ -308,6 +308,7 @@ class MessagePosted(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    ENGINES_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     message_id: _builtins.str
@@ -350,6 +351,10 @@ class MessagePosted(_message.Message):
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When an event expires; absent when never."""
 
+    @_builtins.property
+    def engines(self) -> _containers.RepeatedCompositeFieldContainer[Global___EngineCall]:
+        """The engines among `deliver_to`."""
+
     def __init__(
         self,
         *,
@@ -370,14 +375,41 @@ class MessagePosted(_message.Message):
         kind: _builtins.str = ...,
         status: _builtins.str = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
+        engines: _abc.Iterable[Global___EngineCall] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "expires_at", b"expires_at", "kind", b"kind", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "status", b"status", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "engines", b"engines", "expires_at", b"expires_at", "kind", b"kind", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "status", b"status", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MessagePosted: _TypeAlias = MessagePosted  # noqa: Y015
+
+@_typing.final
+class EngineCall(_message.Message):
+    """EngineCall names an engine that a message wakes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUE_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    queue: _builtins.str
+    """Its queue: the handle, with `#seat` when a seat was named."""
+    kind: _views_pb2.EngineKind.ValueType
+    """Which engine it is."""
+    def __init__(
+        self,
+        *,
+        queue: _builtins.str = ...,
+        kind: _views_pb2.EngineKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "queue", b"queue"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EngineCall: _TypeAlias = EngineCall  # noqa: Y015
 
 @_typing.final
 class EventStatusSet(_message.Message):
@@ -536,6 +568,7 @@ class MessageAmended(_message.Message):
     DELIVER_TO_FIELD_NUMBER: _builtins.int
     AMENDED_AT_FIELD_NUMBER: _builtins.int
     ROOM_FIELD_NUMBER: _builtins.int
+    ENGINES_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     message_id: _builtins.str
@@ -556,6 +589,10 @@ class MessageAmended(_message.Message):
     def amended_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
 
+    @_builtins.property
+    def engines(self) -> _containers.RepeatedCompositeFieldContainer[Global___EngineCall]:
+        """The engines among `deliver_to`."""
+
     def __init__(
         self,
         *,
@@ -566,10 +603,11 @@ class MessageAmended(_message.Message):
         deliver_to: _abc.Iterable[_builtins.str] | None = ...,
         amended_at: _timestamp_pb2.Timestamp | None = ...,
         room: _builtins.str = ...,
+        engines: _abc.Iterable[Global___EngineCall] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["amended_at", b"amended_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amended_at", b"amended_at", "content", b"content", "deliver_to", b"deliver_to", "mentions", b"mentions", "message_id", b"message_id", "room", b"room", "room_id", b"room_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amended_at", b"amended_at", "content", b"content", "deliver_to", b"deliver_to", "engines", b"engines", "mentions", b"mentions", "message_id", b"message_id", "room", b"room", "room_id", b"room_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

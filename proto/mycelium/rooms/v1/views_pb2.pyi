@@ -48,6 +48,26 @@ MEMBER_KIND_ENGINE: MemberKind.ValueType  # 3
 """A helper that runs on the hub."""
 Global___MemberKind: _TypeAlias = MemberKind  # noqa: Y015
 
+class _EngineKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EngineKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EngineKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ENGINE_KIND_UNSPECIFIED: _EngineKind.ValueType  # 0
+    """No engine, or one that no service runs."""
+    ENGINE_KIND_HELLO: _EngineKind.ValueType  # 1
+    """Replies to a message, and does nothing else."""
+
+class EngineKind(_EngineKind, metaclass=_EngineKindEnumTypeWrapper):
+    """EngineKind says which of the hub's helpers an engine is."""
+
+ENGINE_KIND_UNSPECIFIED: EngineKind.ValueType  # 0
+"""No engine, or one that no service runs."""
+ENGINE_KIND_HELLO: EngineKind.ValueType  # 1
+"""Replies to a message, and does nothing else."""
+Global___EngineKind: _TypeAlias = EngineKind  # noqa: Y015
+
 class _MentionState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -250,6 +270,7 @@ class Member(_message.Message):
     PAUSED_FIELD_NUMBER: _builtins.int
     PRESENCE_FIELD_NUMBER: _builtins.int
     PRESENCE_NOTE_FIELD_NUMBER: _builtins.int
+    ENGINE_KIND_FIELD_NUMBER: _builtins.int
     handle: _builtins.str
     """The handle, lower case, without `@`."""
     kind: Global___MemberKind.ValueType
@@ -278,6 +299,8 @@ class Member(_message.Message):
     """What it is doing now."""
     presence_note: _builtins.str
     """What it says of that; empty when nothing."""
+    engine_kind: Global___EngineKind.ValueType
+    """Which engine it is; unspecified for what is none."""
     @_builtins.property
     def allow_from(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Handles that may act for it."""
@@ -315,10 +338,11 @@ class Member(_message.Message):
         paused: _builtins.bool = ...,
         presence: Global___Presence.ValueType = ...,
         presence_note: _builtins.str = ...,
+        engine_kind: Global___EngineKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_seen", b"last_seen", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "allow_from", b"allow_from", "created_at", b"created_at", "cwd", b"cwd", "description", b"description", "handle", b"handle", "kind", b"kind", "last_seen", b"last_seen", "name", b"name", "notes", b"notes", "owner", b"owner", "paused", b"paused", "presence", b"presence", "presence_note", b"presence_note", "team", b"team", "unread", b"unread", "updated_at", b"updated_at", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "allow_from", b"allow_from", "created_at", b"created_at", "cwd", b"cwd", "description", b"description", "engine_kind", b"engine_kind", "handle", b"handle", "kind", b"kind", "last_seen", b"last_seen", "name", b"name", "notes", b"notes", "owner", b"owner", "paused", b"paused", "presence", b"presence", "presence_note", b"presence_note", "team", b"team", "unread", b"unread", "updated_at", b"updated_at", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,1 @@
+"""Hello: replies to a message, and does nothing else. A first check that a hub's engines work."""

@@ -1,0 +1,157 @@
+"""The one door to models: asks for one reply, and says in a closed set of words why there is none.
+
+The library is loaded with the first question; it takes seconds. No text that leaves here holds the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mycelium_engine.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+SET_MODEL = "mycelium config set llm.model provider/model && mycelium down && mycelium up"
+SET_KEY = "mycelium config set llm.api_key && mycelium down && mycelium up"
+SET_URL = "mycelium config set llm.base_url http://... && mycelium down && mycelium up"
+CHECK = "mycelium doctor"
+NEEDS_KEY = {"anthropic", "openai", "openrouter"}
+ADDRESSES = {"openrouter": "https://openrouter.ai/api/v1", "ollama": "http://localhost:11434/v1"}
+NO_KEY = "none"  # what a client must send to a server that wants no key
+SAID_CHARACTERS = 300
+SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{6,}", re.IGNORECASE)
+
+
+class ModelFailure(Exception):
+    """The model gave no answer: `slug` says why for programs, `detail` for people, `next` what to type."""
+
+    def __init__(self, slug: str, detail: str, next: str = CHECK) -> None:
+        super().__init__(f"{slug}: {detail}")
+        self.slug = slug
+        self.detail = detail
+        self.next = next
+
+
+async def ask(settings: ModelSettings, instructions: str, message: str) -> str:
+    """The model's reply. Raises `ModelFailure`. Asked once: who is told that it failed decides what follows."""
+    provider, name = check(settings)
+    await asyncio.to_thread(_load, provider)
+    try:
+        async with asyncio.timeout(settings.timeout_s):
+            text = await _request(settings, provider, name, instructions, message)
+    except Exception as error:
+        raise _failure(settings, error) from None  # the cause may quote what was sent, headers too
+    if not text.strip():
+        raise ModelFailure("model.empty", f"{settings.model} gave an empty answer")
+    return text.strip()
+
+
+def check(settings: ModelSettings) -> tuple[str, str]:
+    """Provider and model of a setting that can be asked. Raises `ModelFailure`."""
+    if not settings.model:
+        raise ModelFailure("model.not_configured", "no model is set", SET_MODEL)
+    provider, slash, name = settings.model.partition("/")
+    if not (provider and slash and name):
+        raise ModelFailure("model.not_configured", f"llm.model is {settings.model!r}, not provider/model", SET_MODEL)
+    if provider in NEEDS_KEY and not settings.api_key and not settings.base_url:
+        raise ModelFailure("model.not_configured", f"{provider} needs a key, and none is set", SET_KEY)
+    if provider not in NEEDS_KEY and provider not in ADDRESSES and not settings.base_url:
+        raise ModelFailure("model.not_configured", f"{provider} has no address here, and none is set", SET_URL)
+    if settings.base_url and urlsplit(settings.base_url).scheme not in {"http", "https"}:
+        raise ModelFailure("model.not_configured", f"llm.base_url is {settings.base_url!r}, no http address", SET_URL)
+    return provider, name
+
+
+def _load(provider: str) -> None:
+    importlib.import_module("pydantic_ai.direct")
+    importlib.import_module(f"pydantic_ai.models.{'anthropic' if provider == 'anthropic' else 'openai'}")
+
+
+async def _request(settings: ModelSettings, provider: str, name: str, instructions: str, message: str) -> str:
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.messages import ModelRequest
+
+    model = _anthropic(settings, name) if provider == "anthropic" else _openai(settings, provider, name)
+    async with model:
+        answer = await model_request(
+            model,
+            [ModelRequest.user_text_prompt(message, instructions=instructions)],
+            model_settings={"max_tokens": settings.max_tokens, "timeout": settings.timeout_s},
+        )
+    return "".join(part.content for part in answer.parts if part.part_kind == "text")
+
+
+def _anthropic(settings: ModelSettings, name: str) -> Model:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = AsyncAnthropic(
+        api_key=settings.api_key or NO_KEY, base_url=settings.base_url or "https://api.anthropic.com", max_retries=0
+    )
+    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _openai(settings: ModelSettings, provider: str, name: str) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    address = settings.base_url or ADDRESSES.get(provider, "https://api.openai.com/v1")
+    if urlsplit(address).path in {"", "/"}:
+        address = f"{address.rstrip('/')}/v1"
+    client = AsyncOpenAI(api_key=settings.api_key or NO_KEY, base_url=address, max_retries=0)
+    return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client))
+
+
+def _failure(settings: ModelSettings, error: Exception) -> ModelFailure:
+    """What an error of the library, or below it, means."""
+    from pydantic_ai import exceptions
+
+    model, said = settings.model, _said(settings, error)
+    kinds = [type(one) for one in _causes(error)]
+    status = getattr(error, "status_code", None)
+    if isinstance(error, TimeoutError | exceptions.ModelTimeoutError) or any("Timeout" in k.__name__ for k in kinds):
+        return ModelFailure("model.timeout", f"{model} did not answer within {settings.timeout_s:g} s")
+    if isinstance(error, exceptions.ModelAuthenticationError) or status in {401, 403}:
+        return ModelFailure("model.auth", f"the provider of {model} refuses the key{said}", SET_KEY)
+    if isinstance(error, exceptions.ModelNotFoundError) or status == 404:
+        return ModelFailure("model.unknown", f"the provider does not know {model}{said}", SET_MODEL)
+    if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelQuotaExceededError) or status == 429:
+        return ModelFailure("model.rate_limited", f"the provider of {model} takes no more for now{said}")
+    if status is not None and status >= 500:
+        return ModelFailure("model.failed", f"the provider of {model} failed with status {status}{said}")
+    if status is not None and status >= 400:
+        return ModelFailure("model.refused", f"the provider of {model} refuses the request, status {status}{said}")
+    if isinstance(error, exceptions.ModelConnectionError) or any("Connection" in k.__name__ for k in kinds):
+        where = settings.base_url or "its provider"
+        return ModelFailure("model.unreachable", f"{model} can't be reached at {where}", SET_URL)
+    return ModelFailure("model.unreadable", f"what {model} answered can't be read ({type(error).__name__})")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _step in range(10):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _said(settings: ModelSettings, error: Exception) -> str:
+    """What the provider said of it, short and without the key; providers like to quote it."""
+    body = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    text = inner.get("message") if isinstance(inner, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        return ""
+    plain = " ".join(text.split())
+    if settings.api_key:
+        plain = plain.replace(settings.api_key, "…")
+    plain = SECRET.sub("…", plain).replace("`", "'").replace("@", "@\u200b").rstrip(".")
+    return f": {plain[:SAID_CHARACTERS]}"

@@ -1,0 +1,102 @@
+"""The service's side of Temporal: connects, runs the workers, starts a run for a call.
+
+Temporal may be away, at start or later: then a start is `Unavailable`, which the log's reader repeats, and everything
+else of the hub goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from typing import TYPE_CHECKING
+
+from mycelium_engine.calls import Call
+from mycelium_engine.queues import ENGINE, MODELS
+from mycelium_engine.settings import EngineSettings
+from mycelium_kernel.errors import Unavailable
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from mycelium_kernel.run import Runtime
+
+LOGGER = logging.getLogger(__name__)
+LOOK_S = 0.25  # between the tries to reach Temporal
+PATIENCE_S = 30.0  # Temporal may take so long before health says that it is away
+AT_ONCE = 20  # activities of one process
+START_S = 10.0
+
+
+class Runs:
+    """The connection to Temporal of one process."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+
+    async def work(self, runtime: Runtime) -> None:
+        """Run workflows and activities until cancelled. A worker of the kernel: started again when it fails."""
+        await asyncio.to_thread(importlib.import_module, "mycelium_engine.kinds")
+        await asyncio.to_thread(importlib.import_module, "mycelium_kernel.temporal")
+        from mycelium_engine.hello.activities import HelloActivities
+        from mycelium_engine.kinds import workflows
+        from mycelium_kernel import temporal
+
+        client = await self._connect(runtime)
+        hello = HelloActivities(runtime.bus, self._settings.model)
+        workers = [
+            temporal.worker(client, ENGINE, workflows(), [hello.post_reply], AT_ONCE),
+            temporal.worker(client, MODELS, [], [hello.call_model], AT_ONCE),
+        ]
+        self._client = client
+        LOGGER.info("runs workflows by Temporal at %s", self._settings.address)
+        await temporal.run_workers(workers)
+
+    async def _connect(self, runtime: Runtime) -> Client:
+        from mycelium_kernel import temporal
+
+        settings = temporal.TemporalSettings(self._settings.address, self._settings.namespace, self._settings.key_file)
+        waited = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            try:
+                client = await temporal.connect(settings)
+            except RuntimeError as error:
+                LOGGER.debug("Temporal does not answer yet: %s", error)
+            else:
+                runtime.report("temporal", "")
+                return client
+            if asyncio.get_running_loop().time() > waited:
+                runtime.report("temporal", f"no answer at {self._settings.address}")
+            await asyncio.sleep(LOOK_S)
+
+    async def start(self, kind_number: int, call: Call) -> bool:
+        """Start the run of a call, unless it was started before; False for a kind that nobody runs.
+
+        Raises `Unavailable` when Temporal does not take it now.
+        """
+        if self._client is None:
+            raise Unavailable("Temporal is not reached yet")
+        from temporalio.common import WorkflowIDReusePolicy
+        from temporalio.exceptions import WorkflowAlreadyStartedError
+        from temporalio.service import RPCError
+
+        from mycelium_engine.kinds import KINDS
+
+        kind = KINDS.get(kind_number)
+        if kind is None:
+            return False
+        try:
+            async with asyncio.timeout(START_S):
+                await self._client.start_workflow(
+                    kind.workflow_type,
+                    call,
+                    id=kind.workflow_id(call),
+                    task_queue=ENGINE,
+                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+                )
+        except WorkflowAlreadyStartedError:
+            LOGGER.info("a run was started before: %s", call.message_id)
+        except (RPCError, TimeoutError) as error:
+            raise Unavailable(f"Temporal took no run: {type(error).__name__}") from error
+        return True
