@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-from mycelium_gateway.origin import is_loopback
+from mycelium_kernel.names import is_loopback
 
 FORWARDING = frozenset({b"forwarded", b"via", b"x-real-ip"})
 FORWARDING_PREFIX = b"x-forwarded-"

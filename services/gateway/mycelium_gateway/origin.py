@@ -6,7 +6,6 @@ first sends a foreign `Origin`, the second a foreign `Host`; neither gets furthe
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import lru_cache
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mycelium_gateway import problems
+from mycelium_kernel.names import is_loopback
 
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)\.?(?::([0-9]{1,5}))?")
 UNSPECIFIED = frozenset({"", "0.0.0.0", "::"})  # every address, and the name of none  # noqa: S104
@@ -38,16 +38,6 @@ def place(text: str) -> Place | None:
     if found is None:
         return None
     return Place(found[1].strip("[]"), int(found[2]) if found[2] else None)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by its very name, whatever a DNS server says."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_own(origin: str, host: Place) -> bool:

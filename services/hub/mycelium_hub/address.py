@@ -10,6 +10,7 @@ import socket
 
 from mycelium_hub import processes
 from mycelium_hub.errors import Refused
+from mycelium_kernel.names import is_loopback
 
 BACKLOG = 1024
 INNER_PORTS = range(20_000, 32_000)
@@ -23,16 +24,6 @@ def check(host: str, *, insecure: bool) -> None:
         f"{host} can be reached from other machines, and sign-in is off: anybody there could read and write everything."
         " Keep runtime.bind_addr at 127.0.0.1, or say that you want it so: mycelium config set auth.insecure true"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ The rules are those of the design (handles, seats) and of the rooms documentatio
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import unicodedata
 
@@ -113,3 +114,13 @@ def short_id(identifier: str) -> str:
 def is_short_id(text: str) -> bool:
     """Whether `text` has the form of a short id."""
     return SHORT_ID.fullmatch(text) is not None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its very name, whatever a DNS server says."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -15,8 +15,8 @@ from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.gateway import Gateway
-from mycelium_gateway.origin import is_loopback
 from mycelium_gateway.schemas import hub as schemas
+from mycelium_kernel.names import is_loopback
 
 router = APIRouter(tags=["hub"])
 ASK_S = 1.2  # what each service has to answer in; they are asked together
