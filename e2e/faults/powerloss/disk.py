@@ -171,6 +171,10 @@ class Disk:
         self.pending = [change for change in self.pending if change not in chosen]
         return len(chosen)
 
+    def is_unsynced(self) -> bool:
+        """Whether a file that would be there after a cut has something that is not synced."""
+        return any(isinstance(node, File) and node.pending for node in _below(self.root))
+
     def cut(self, chance: random.Random | None = None) -> Lost:
         """Lose what was not synced; with `chance`, some of it survives."""
         lost = Lost()
@@ -216,11 +220,8 @@ def _below(folder: Folder) -> Iterator[Node]:
 
 
 def _survivors(edits: list[Edit], chance: random.Random) -> list[Edit]:
-    """What is left of edits that were under way: none, a beginning that ends at some sector, or sectors of any."""
+    """What is left of edits that were under way: a beginning that ends at some sector, or sectors of any."""
     pieces: list[Edit] = [piece for edit in edits for piece in edit.sectors()]
-    kind = chance.choice(("none", "beginning", "some"))
-    if kind == "none":
-        return []
-    if kind == "beginning":
+    if chance.random() < 0.5:
         return pieces[: chance.randint(0, len(pieces))]
     return [piece for piece in pieces if chance.random() < 0.5]

@@ -25,9 +25,12 @@ class Layer:
         self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         self._hear()
 
-    def freeze(self, after: int = 0) -> None:
-        """The power goes: after so many more requests nothing is answered. Returns when it has gone."""
-        self._tell({"freeze": after})
+    def freeze(self, after: int = 0, *, unsynced: bool = False) -> None:
+        """The power goes: after so many more requests nothing is answered. Returns when it has gone.
+
+        `unsynced`: it goes as soon after them as something would be lost by it.
+        """
+        self._tell({"freeze": after, "unsynced": unsynced})
 
     def cut(self, seed: int | None = None) -> dict[str, int]:
         """Lose what was not synced, and come back. `seed`: some of it survives. Returns what was lost."""

@@ -2,9 +2,10 @@
 
     python -m e2e.faults.powerloss.serve FOLDER [--journal]
 
-One line of JSON on stdin, one on stdout for it: `{"freeze": n}` answers so many more requests of the kernel and then
-none; `{"cut": seed}` lets everybody who waits go with an error, loses what was not synced (null: all of it; a number:
-some survives, by that seed), and mounts what is left. At the end of stdin it unmounts and ends.
+One line of JSON on stdin, one on stdout for it: `{"freeze": n, "unsynced": false}` answers so many more requests of the
+kernel and then none (true: none from the first moment after them at which something is not synced); `{"cut": seed}`
+lets everybody who waits go with an error, loses what was not synced (null: all of it; a number: some survives, by that
+seed), and mounts what is left. At the end of stdin it unmounts and ends.
 """
 
 import dataclasses
@@ -30,6 +31,8 @@ class Server:
         self.disk = disk
         self.mount = self._mount()
         self.left: int | None = None  # requests until the freeze
+        self.unsynced = False  # whether the freeze waits for something that is not synced
+        self.frozen = False
 
     def _mount(self) -> Mount:
         return Mount(self.folder, Answers(self.disk).table())
@@ -38,7 +41,7 @@ class Server:
         """Until stdin ends, or somebody unmounts the folder."""
         say({"mounted": self.folder})
         while True:
-            sources = [STDIN] if self.left == 0 else [STDIN, self.mount.device]
+            sources = [STDIN] if self.frozen else [STDIN, self.mount.device]
             ready, _, _ = select.select(sources, [], [])
             if STDIN in ready:
                 line = os.read(STDIN, 4096)
@@ -55,21 +58,24 @@ class Server:
             return False
         if self.left is not None:
             self.left -= 1
-            if self.left == 0:
-                say({"frozen": True})
+            self._freeze_when_due()
         return True
+
+    def _freeze_when_due(self) -> None:
+        if self.left is not None and self.left <= 0 and (self.disk.is_unsynced() or not self.unsynced):
+            self.frozen = True
+            say({"frozen": True})
 
     def obey(self, order: dict[str, Any]) -> None:
         """Do what the test says. A freeze is answered when it has come."""
         if "freeze" in order:
-            self.left = order["freeze"]
-            if self.left == 0:
-                say({"frozen": True})
+            self.left, self.unsynced = order["freeze"], order["unsynced"]
+            self._freeze_when_due()
         elif "cut" in order:
             self.mount.abort()
             seed = order["cut"]
             lost = self.disk.cut(None if seed is None else random.Random(seed))
-            self.left = None
+            self.left, self.frozen = None, False
             self.mount = self._mount()
             say(dataclasses.asdict(lost))
 

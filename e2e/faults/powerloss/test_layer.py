@@ -10,6 +10,7 @@ import pytest
 
 from e2e.faults.powerloss.disk import SECTOR
 from e2e.faults.powerloss.layer import Layer, layer
+from e2e.requirements import requirement
 
 pytestmark = pytest.mark.faults
 
@@ -41,6 +42,7 @@ def listed(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@requirement("faults:power:seen")
 def test_a_write_that_was_not_synced_is_gone(disk: Layer) -> None:
     path = write(disk.folder / "a", "one")
     with path.open("a") as file:
@@ -53,6 +55,7 @@ def test_a_write_that_was_not_synced_is_gone(disk: Layer) -> None:
     assert path.read_text() == "one two"
 
 
+@requirement("faults:power:seen")
 def test_a_file_opened_to_be_synced_at_each_write_keeps_each(disk: Layer) -> None:
     path = write(disk.folder / "a", "")
     for flag in (os.O_SYNC, os.O_DSYNC):
@@ -63,6 +66,7 @@ def test_a_file_opened_to_be_synced_at_each_write_keeps_each(disk: Layer) -> Non
     assert path.read_text() == "kept kept "
 
 
+@requirement("faults:power:seen")
 def test_a_name_is_gone_when_its_folder_was_not_synced(disk: Layer) -> None:
     path = disk.folder / "a"
     path.write_text("one")
@@ -71,6 +75,7 @@ def test_a_name_is_gone_when_its_folder_was_not_synced(disk: Layer) -> None:
     assert listed(disk.folder) == []
 
 
+@requirement("faults:power:seen")
 def test_a_rename_without_a_sync_of_the_folder_leaves_the_old_name(disk: Layer) -> None:
     old = write(disk.folder / "old", "text")
     old.rename(disk.folder / "new")
@@ -84,6 +89,7 @@ def test_a_rename_without_a_sync_of_the_folder_leaves_the_old_name(disk: Layer) 
     assert (disk.folder / "new").read_text() == "text"
 
 
+@requirement("faults:power:seen")
 def test_what_was_removed_or_truncated_without_a_sync_is_back(disk: Layer) -> None:
     removed, cut_off = write(disk.folder / "removed", "text"), write(disk.folder / "cut-off", "text")
     removed.unlink()
@@ -92,6 +98,7 @@ def test_what_was_removed_or_truncated_without_a_sync_is_back(disk: Layer) -> No
     assert [path.read_text() for path in (removed, cut_off)] == ["text", "text"]
 
 
+@requirement("faults:power:seen")
 def test_a_folder_in_a_folder_needs_both_synced(disk: Layer) -> None:
     inner = disk.folder / "outer" / "inner"
     inner.mkdir(parents=True)
@@ -106,6 +113,7 @@ def test_a_folder_in_a_folder_needs_both_synced(disk: Layer) -> None:
     assert (inner / "a").read_text() == "one"
 
 
+@requirement("faults:power:seen")
 def test_a_journal_keeps_names_with_any_sync(tmp_path: Path) -> None:
     with layer(tmp_path / "disk", journal=True) as disk:
         (disk.folder / "a").write_text("one")
@@ -116,6 +124,7 @@ def test_a_journal_keeps_names_with_any_sync(tmp_path: Path) -> None:
         assert {path.name: path.read_text() for path in disk.folder.iterdir()} == {"a": "", "b": "two"}
 
 
+@requirement("faults:power:seen")
 def test_some_of_what_was_not_synced_may_survive_and_is_torn_at_sectors(disk: Layer) -> None:
     size = 8 * SECTOR
     seen = set()
@@ -131,6 +140,7 @@ def test_some_of_what_was_not_synced_may_survive_and_is_torn_at_sectors(disk: La
     assert seen >= {"none", "holes", "a part"}
 
 
+@requirement("faults:power:seen")
 def test_who_waits_for_a_frozen_disk_is_let_go_with_an_error(disk: Layer) -> None:
     opened = os.open(disk.folder / "a", os.O_WRONLY | os.O_CREAT)
     disk.freeze()
