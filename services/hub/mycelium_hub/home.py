@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mycelium_hub.errors import Refused
 
-DATA = ("nats", "tables", "rooms", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
+DATA = ("nats", "tables", "rooms", "temporal", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
 MOST_SERVERS = 3
 DEFAULT = "~/.mycelium"
 
@@ -92,6 +92,10 @@ class Home:
         name = f"{service}.sqlite"
         replicas = sorted(self.tables.glob(f"[0-9]*/{name}"), key=lambda path: int(path.parent.name))
         return [path for path in (self.tables / name, *replicas) if path.exists()]
+
+    @property
+    def temporal(self) -> Path:
+        return self.path / "temporal"
 
     @property
     def secrets(self) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
 from mycelium_hub.settings import HubSettings
@@ -25,6 +26,7 @@ class Surroundings:
     settings: HubSettings
     nats: NatsSettings
     listener: socket.socket
+    temporal: str = ""  # where Temporal is; empty when engines are off
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class Part:
     """A service: its NATS user, whose name is also that of its log, and how it starts in the hub's process.
 
     For a process of its own: the module that is run, and the settings that it gets beside those of every service;
-    the replica's number comes from 1.
+    the replica's number comes from 1. Without a `start` it always is one, and starts once the hub answers.
     """
 
     user: User
-    start: Callable[[Surroundings], Coroutine[None, None, Runtime]]
+    start: Callable[[Surroundings], Coroutine[None, None, Runtime]] | None
     module: str
     settings: Callable[[Surroundings, int], dict[str, str]]
 
@@ -68,14 +70,16 @@ async def _gateway(given: Surroundings) -> Runtime:
         port=given.listener.getsockname()[1],
         listener=given.listener,
         allowed_hosts=given.settings.allowed_hosts,
-        services=dict.fromkeys(_ASKED, 1),
+        services=dict.fromkeys(_asked(given.settings), 1),
     )
     return await run.start(service(settings), given.nats, None)
 
 
 def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
     """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait."""
-    asked = NAMES if given.settings.replicas > 1 else _ASKED  # the only gateway need not ask itself
+    asked = _asked(given.settings)
+    if given.settings.replicas > 1:  # the only gateway need not ask itself
+        asked = (*asked, "gateway")
     return {
         "gateway.host": given.settings.host,
         "gateway.port": str(given.listener.getsockname()[1]),
@@ -85,14 +89,39 @@ def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
     }
 
 
+def _engine_settings(given: Surroundings, _replica: int) -> dict[str, str]:
+    """The model's key goes by the environment of this service alone, which only its own user can read."""
+    model = given.settings.model
+    return {
+        "temporal.address": given.temporal,
+        "temporal.namespace": temporal_server.NAMESPACE,
+        "temporal.key_file": str(temporal_server.key_file(given.home)),
+        "llm.model": model.model,
+        "llm.base_url": model.base_url,
+        "llm.timeout_s": f"{model.timeout_s:.0f}",
+        "llm.max_tokens": str(model.max_tokens),
+        "llm.api_key_file": str(temporal_server.told_key(given.home, model.api_key)),
+    }
+
+
 PARTS = (
     Part(User("rooms", erases=True), _rooms, "mycelium_rooms", _rooms_settings),
+    Part(User("engine"), None, "mycelium_engine", _engine_settings),
     Part(
         User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway, "mycelium_gateway", _gateway_settings
     ),
 )
-NAMES = tuple(part.name for part in PARTS)
-_ASKED = tuple(name for name in NAMES if name != "gateway")  # what the gateway's /health asks
+NAMES = tuple(part.name for part in PARTS if part.start)
+
+
+def late_parts(settings: HubSettings) -> tuple[Part, ...]:
+    """Those that start once the hub answers: they take seconds to load, and would hold up everybody else's thread."""
+    return tuple(part for part in PARTS if part.start is None and settings.engines)
+
+
+def _asked(settings: HubSettings) -> tuple[str, ...]:
+    """What the gateway's /health asks."""
+    return (*(name for name in NAMES if name != "gateway"), *(part.name for part in late_parts(settings)))
 
 
 def projections() -> dict[str, Projection]:

@@ -37,6 +37,8 @@ async def sweep(projector: Projector) -> None:
     """Look for ever whether there is something to sweep."""
     sweeper = Sweeper(projector.projection, projector.tables)
     while True:
+        if projector.tables.is_condemned:
+            projector.fail(sqlite3.DatabaseError("they are not what the log says"))
         try:
             is_busy = sweeper.step()
             if not is_busy and sweeper.is_untidy():

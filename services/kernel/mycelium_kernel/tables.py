@@ -86,7 +86,7 @@ class Tables:
 
         They are made anew when they are missing, unreadable, of another schema, or of another log than `epoch`.
         """
-        if path is None:
+        if path is None or _condemned(path).exists():
             return cls.anew(path, projection, epoch)
         connection = None
         try:
@@ -103,8 +103,7 @@ class Tables:
     def anew(cls, path: Path | None, projection: Projection, epoch: str) -> Tables:
         """Make empty tables at `path`, in place of whatever is there."""
         if path is not None:
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            remove(path)
         connection = _connect(":memory:" if path is None else str(path))
         connection.executescript(KERNEL_SCHEMA + projection.schema.read_text(encoding="utf-8"))
         connection.execute("INSERT INTO meta VALUES ('schema', ?), ('epoch', ?)", (_schema_mark(projection), epoch))
@@ -224,15 +223,19 @@ class Tables:
 
         Without what only waits to be swept, and without virtual tables, whose pages tell how they came about.
         """
-        listed = self.all("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name")
-        names = [name for (name,) in listed if not name.startswith("sqlite_")]
-        rows = {name: sorted(self.all(self._rows_of(name)), key=repr) for name in names}
+        rows = {name: sorted(self.all(self.rows_of(name)), key=repr) for name in self.names()}
         erased = {row[0] for row in rows["erased"]}
         rows["entity"] = [row for row in rows["entity"] if subjects.room_of(row[0]) not in erased]
         return rows
 
-    def _rows_of(self, table: str) -> str:
-        """The rows of a table that count."""
+    def names(self) -> list[str]:
+        """The tables, without virtual ones and what lies beneath them."""
+        listed = self.all("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name")
+        names = [name.decode() if isinstance(name, bytes) else name for (name,) in listed]
+        return [name for name in names if not name.startswith("sqlite_")]
+
+    def rows_of(self, table: str) -> str:
+        """The statement that reads those rows of a table that count."""
         sql = f"SELECT * FROM {table}"  # noqa: S608 - own names
         if table == "erased":
             return "SELECT room_id FROM erased"
@@ -264,9 +267,29 @@ class Tables:
         except sqlite3.OperationalError:
             return False
 
+    @property
+    def is_condemned(self) -> bool:
+        """Whether somebody has found that what they hold is not what the log says."""
+        return self._path is not None and _condemned(self._path).exists()
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def condemn(path: Path) -> None:
+    """Have the running service make its tables again."""
+    _condemned(path).touch(mode=0o600)
+
+
+def remove(path: Path) -> None:
+    """Take the tables away; they come back from the log. Not while a service has them open."""
+    for each in (*(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")), _condemned(path)):
+        each.unlink(missing_ok=True)
+
+
+def _condemned(path: Path) -> Path:
+    return path.with_name(path.name + "-condemned")
 
 
 def is_damage(error: Exception) -> bool:
