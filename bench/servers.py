@@ -31,17 +31,23 @@ class RunningHub:
 
 
 @contextlib.asynccontextmanager
-async def hub() -> AsyncIterator[RunningHub]:
+async def hub(**settings: str) -> AsyncIterator[RunningHub]:
     """A hub on an empty home and a free port."""
     with tempfile.TemporaryDirectory(prefix="mycelium-bench-") as folder:
-        async with hub_at(Path(folder) / "home") as running:
+        async with hub_at(Path(folder) / "home", **settings) as running:
             yield running
 
 
 @contextlib.asynccontextmanager
-async def hub_at(home: Path) -> AsyncIterator[RunningHub]:
-    """A hub on that home and a free port."""
-    environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home.parent), "MYCELIUM_HOME": str(home)}
+async def hub_at(home: Path, **settings: str) -> AsyncIterator[RunningHub]:
+    """A hub on that home and a free port; `settings` are added to its environment."""
+    environment = {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(home.parent),
+        "MYCELIUM_HOME": str(home),
+        "MYCELIUM_RUNTIME_ENGINES": "false",  # what is measured is not what starts beside it
+        **settings,
+    }
     home.parent.mkdir(parents=True, exist_ok=True)
     program = [str(BIN / "mycelium-hub"), "up", "--port", "0"]
     process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -63,6 +63,7 @@ class Machine:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "MYCELIUM_HOME": str(self.home),
+            "MYCELIUM_RUNTIME_ENGINES": "false",  # they take seconds and 250 MB; `e2e/engines.py` runs hubs with them
             **SPLIT,
         }
         return clean | {name: value for name, value in said.items() if value} | (env or {})

@@ -38,6 +38,10 @@ ROWS = {
     "R12": "members, users, names",
     "R14": "ephemeral agents",
     "I6": "doctor",
+    "E1": "engines, as members that are asked",
+    "E2": "hello",
+    "E11": "models",
+    "E12": "runs that outlive any process",
     "O3": "the hub on one machine",
     "all": "what holds for every command and every address",
 }
@@ -209,6 +213,21 @@ LISTED = (
     _R("doctor:modes", "I6", "It knows a hub from a spoke, and is told otherwise by `--mode`.", "H Troubleshooting"),
     _R("doctor:finds", "I6", "Wrong settings, drift, open files, a stale hub.json, a taken port and a missing room are found.", "I doctor"),
     _R("doctor:fix", "I6", "`--fix` mends what can be mended, and says what it can't.", "H Troubleshooting"),
+    # E1 · engines
+    _R("engines:commands", "E1", "`engine create`, `ls`, `show`, `invoke` and `rm` do what the manual shows.", "H Engines"),
+    _R("engines:members", "E1", "An engine is a member like any other; no agent becomes one unasked.", "H Engines"),
+    _R("engines:silent", "E1", "An engine's words wake no engine.", "D §6 Engines"),
+    _R("engines:threads", "E1", "Each engine that a message names answers it, where it was asked.", "H Engines"),
+    _R("engines:errors", "E1", "What went wrong is posted once, with the next command.", "I What must be true"),
+    # E2 · hello
+    _R("engines:hello:answers", "E2", "A mention of hello is answered once, by one call of the model.", "H Hello"),
+    # E11 · models
+    _R("engines:without-model", "E11", "A hub without a model is whole but for engines, which say what to set.", "I What must be true"),
+    _R("engines:anthropic", "E11", "Models of either protocol are asked; one that is silent is told.", "H Models"),
+    _R("engines:secret", "E11", "The model's key is sent to the model, and is nowhere else.", "I What must be true"),
+    # E12 · runs
+    _R("engines:temporal:loopback", "E12", "The hub's Temporal is reached from this machine only.", "I What must be true"),
+    _R("engines:late", "E12", "A mention while Temporal is away is answered, once, when it is back.", "I What must be true"),
     # O3 · the hub
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),

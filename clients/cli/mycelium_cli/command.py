@@ -232,7 +232,7 @@ def command(
 def room_option(function: Callable[..., None]) -> Callable[..., None]:
     """`--room`, for commands that act in a room."""
     text = "The room; default: the one in use."
-    return click.option("--room", metavar="ROOM", help=text, shell_complete=completing.rooms)(function)
+    return click.option("--room", "-r", metavar="ROOM", help=text, shell_complete=completing.rooms)(function)
 
 
 def handle_option(function: Callable[..., None]) -> Callable[..., None]:

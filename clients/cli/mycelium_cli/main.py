@@ -22,6 +22,7 @@ COMMANDS = {
     "receipts": ("room.receipts:receipts", "Who got a message, and what became of it.", _TALK),
     "messages": ("room.receipts:group", "Messages: who got one.", _TALK),
     "agent": ("people.agent:group", "Agents of a room: register, list, remove.", _PEOPLE),
+    "engine": ("engine.manage:group", "Engines: helpers that run on the hub.", _PEOPLE),
     "user": ("people.user:group", "People of the hub.", _PEOPLE),
     "iam": ("people.iam:iam", "Say who you are on this machine.", _PEOPLE),
     "whoami": ("people.iam:whoami", "Who you act as, where, and why.", _PEOPLE),

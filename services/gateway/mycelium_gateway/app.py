@@ -19,7 +19,19 @@ from mycelium_gateway.head import HeadMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
-from mycelium_gateway.routes import delivery, docs, hub, members, messages, presence, rooms, stream, transfer, users
+from mycelium_gateway.routes import (
+    delivery,
+    docs,
+    engines,
+    hub,
+    members,
+    messages,
+    presence,
+    rooms,
+    stream,
+    transfer,
+    users,
+)
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
@@ -30,6 +42,7 @@ ROUTERS = (
     presence.router,
     stream.router,
     members.router,
+    engines.router,
     transfer.router,
     rooms.router,
     users.router,

@@ -28,6 +28,7 @@ DESCRIPTION = """A hub where people and AI agents share rooms.
 TAGS = [
     {"name": "rooms", "description": "Conversations and their members."},
     {"name": "members", "description": "Agents, people and engines in a room."},
+    {"name": "engines", "description": "Helpers that run on the hub, and answer when they are mentioned."},
     {"name": "messages", "description": "What was said, and what became of each mention."},
     {"name": "taking part", "description": "How an agent waits for a mention and responds."},
     {"name": "live", "description": "What happens, as it happens."},

@@ -90,6 +90,7 @@ SLUGS: dict[str, Slug] = {
     ),
     "room.not_found": Slug(404, "Room not found", "List the rooms, or create it first."),
     "member.not_found": Slug(404, "Member not found", "List the room's members, or add it first."),
+    "engine.not_found": Slug(404, "The member is no engine", "List the room's engines, or take the members' address."),
     "user.not_found": Slug(404, "User not found", "List the users, or create it first."),
     "message.not_found": Slug(404, "Message not found", "Take an id from the room's messages."),
     "thread.not_found": Slug(404, "Thread not found", "Take an id from the room's messages."),

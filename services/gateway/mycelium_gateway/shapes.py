@@ -20,6 +20,9 @@ MENTION_STATES = {
     number: name.removeprefix("MENTION_STATE_").lower() for name, number in views_pb2.MentionState.items()
 }
 MEMBER_KINDS = {number: name.removeprefix("MEMBER_KIND_").lower() for name, number in views_pb2.MemberKind.items()}
+ENGINE_KINDS = {
+    number: name.removeprefix("ENGINE_KIND_").lower() for name, number in views_pb2.EngineKind.items() if number
+}
 PRESENCES = {number: name.removeprefix("PRESENCE_").lower() for name, number in views_pb2.Presence.items()}
 DELIVERY_STATES = {
     number: name.removeprefix("DELIVERY_STATE_").lower() for name, number in views_pb2.DeliveryState.items()
@@ -81,6 +84,20 @@ def member(view: views_pb2.Member) -> Json:
         "unread": view.unread,
         "presence": PRESENCES[view.presence],
         "presence_note": view.presence_note,
+    }
+
+
+def engine(view: views_pb2.Member) -> Json:
+    """An engine: what its member's record says of it."""
+    return {
+        "handle": view.handle,
+        "kind": ENGINE_KINDS.get(view.engine_kind),
+        "description": view.description,
+        "paused": view.paused,
+        "created_at": moment(view.created_at),
+        "updated_at": moment(view.updated_at),
+        "last_seen": moment(view.last_seen) if view.HasField("last_seen") else None,
+        "unread": view.unread,
     }
 
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mycelium_hub import address
 from mycelium_hub.errors import Refused
@@ -31,14 +31,7 @@ class Apart:
 
     async def start(self) -> None:
         """Start all side by side, and return once each is ready. Refuses when one can't be started."""
-        for part in PARTS:
-            given = self._given(part)
-            self._groups.append(
-                [
-                    Child(_command(part, given, replica, self._roster))
-                    for replica in range(1, given.settings.replicas + 1)
-                ]
-            )
+        self._groups = groups((part for part in PARTS if part.start), self._given, self._roster)
         starting = [child.start() for group in self._groups for child in group]
         for outcome in await asyncio.gather(*starting, return_exceptions=True):
             if isinstance(outcome, StartFailed):
@@ -51,6 +44,16 @@ class Apart:
         while self._groups:
             await asyncio.gather(*(child.stop() for child in self._groups.pop()))
         return True
+
+
+def groups(parts: Iterable[Part], given: Callable[[Part], Surroundings], roster: Roster) -> list[list[Child]]:
+    """The processes of each part, one a replica."""
+    found = []
+    for part in parts:
+        told = given(part)
+        replicas = range(1, told.settings.replicas + 1)
+        found.append([Child(_command(part, told, replica, roster)) for replica in replicas])
+    return found
 
 
 def _command(part: Part, given: Surroundings, replica: int, roster: Roster) -> ChildCommand:

@@ -17,9 +17,10 @@ from mycelium_hub import __version__, address, disk, logs, nats_server, processe
 from mycelium_hub.apart import Apart
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, Running, Started
+from mycelium_hub.late import Late
 from mycelium_hub.roster import Roster, end_leftovers
 from mycelium_hub.services import NAMES, PARTS, Part, Surroundings
-from mycelium_hub.settings import HubSettings
+from mycelium_hub.settings import KEY, HubSettings
 from mycelium_hub.together import Together
 from mycelium_kernel import tasks
 from mycelium_kernel.files import allow_many_files
@@ -35,6 +36,8 @@ def serve(home: Home, settings: HubSettings, *, echo: bool) -> None:
     """Be the hub of `home` until told to stop. Refuses what is in the way. `echo` shows warnings on stderr."""
     os.umask(0o077)
     allow_many_files()
+    for name in KEY.environment:  # the engine service is told; no other process inherits it
+        os.environ.pop(name, None)
     home.prepare()
     address.check(settings.host, insecure=settings.insecure)
     with home.owned():
@@ -59,6 +62,7 @@ class Hub:
         self._echo = echo
         self._roster = Roster(home)
         self._nats: nats_server.Servers | None = None
+        self._late = Late(home, self._roster, settings) if settings.engines else None
         self._services: Together | Apart = (
             Apart(self._surroundings, self._roster) if settings.split else Together(self._surroundings)
         )
@@ -101,11 +105,14 @@ class Hub:
         self._minding.append(asyncio.create_task(self._watch_home()))
         LOGGER.info("ready at %s", self.url)
         print(f"The hub answers at {self.url}", flush=True)
+        if self._late:
+            self._late.begin(self._surroundings)
 
     def _surroundings(self, part: Part) -> Surroundings:
         assert self._nats
         nats = nats_server.settings(self.home, self._nats.places, part.name)
-        return Surroundings(self.home, self.settings, nats, self.listener)
+        temporal = self._late.temporal if self._late else ""
+        return Surroundings(self.home, self.settings, nats, self.listener, temporal)
 
     def _tell(self) -> None:
         """Tell others where the hub is, and what it was started with."""
@@ -128,6 +135,8 @@ class Hub:
         await tasks.end(self._minding, again_s=LEAST_S)
         if self._nats:
             await self._nats.end_if_frozen()
+        if self._late:
+            await self._late.stop()
         clean = await self._services.stop()
         if self._nats:
             await self._nats.stop()

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, model_settings, read_key
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
@@ -56,6 +57,23 @@ SETTINGS = (
         unit="servers",
     ),
     Setting(
+        "runtime.engines",
+        "bool",
+        True,
+        "Run engines, and the Temporal server that they stand on: about 250 MB of memory.",
+        unit="yes or no",
+    ),
+    *MODEL_SETTINGS,
+    Setting(
+        "llm.api_key",
+        "str",
+        "",
+        "The key of the model's provider; kept in a file of its own, shown by its last four characters.",
+        unit="secret",
+        aliases=("LLM_API_KEY",),
+        secret=True,
+    ),
+    Setting(
         "auth.insecure",
         "bool",
         False,
@@ -77,6 +95,8 @@ SETTINGS = (
         unit="url",
     ),
 )
+KEY = next(setting for setting in SETTINGS if setting.secret)
+KEY_FILE = "llm_api_key"  # in the home's folder of secrets; `mycelium config set` writes it
 OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that commands read; `mycelium doctor` knows them
 LEVELS = ("debug", "info", "warning", "error")
 LAST_PORT = 65535
@@ -102,6 +122,8 @@ class HubSettings:
     split: bool = False
     replicas: int = 1
     nats_servers: int = 1
+    engines: bool = True
+    model: ModelSettings = field(default_factory=ModelSettings)
     found: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -114,7 +136,8 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         found = kernel_settings.load(SETTINGS, folder, environ)
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
-    found |= {key: Sourced(value, FLAGS[key]) for key, value in (flags or {}).items()}
+    key = str(found.pop(KEY.key).value) or read_key(str(folder / "secrets" / KEY_FILE))
+    found |= {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}
     level = str(found["log.level"].value).lower()
     if level not in LEVELS:
         raise Refused(f"log.level is {level!r} in {found['log.level'].source}: use one of {', '.join(LEVELS)}")
@@ -135,6 +158,8 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         split=split,
         replicas=replicas,
         nats_servers=int(found["runtime.nats_servers"].value),
+        engines=bool(found["runtime.engines"].value),
+        model=model_settings({name: sourced.value for name, sourced in found.items()}, key),
         found=found,
     )
 
@@ -148,6 +173,7 @@ def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said
 def written(folder: Path) -> dict[str, Sourced]:
     """What stands in the file of one home, whatever the environment says; the default where nothing does."""
     try:
-        return kernel_settings.load(SETTINGS, folder, {})
+        found = kernel_settings.load(SETTINGS, folder, {})
     except kernel_settings.BadSetting:
         return {}
+    return {key: sourced for key, sourced in found.items() if key != KEY.key}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mycelium_hub import processes
 from mycelium_kernel import tasks
@@ -17,6 +19,7 @@ PAUSE_FIRST_S = 0.05
 PAUSE_MOST_S = 5.0
 HEALTHY_S = 10.0  # a child that ran this long begins again with the first pause
 STOP_S = 10.0
+PRINTED = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 SILENT_LOOKS = 5  # this many in a row without an answer, and it is taken for frozen
 
 
@@ -46,7 +49,8 @@ class ChildCommand:
     `answers` returns once it does, or when it can't be called at all: then it is starting, or has ended, which is seen
     otherwise. A child that may be killed at any moment without losing anything may have one. `environment` None hands
     on the hub's own; `files` are open files that the child inherits under their numbers. `started` is told of each
-    start: the process id, and how many starts came before it.
+    start: the process id, and how many starts came before it. `output` is the
+    file that gets what it prints; without one it prints where the hub does.
     """
 
     name: str
@@ -58,6 +62,7 @@ class ChildCommand:
     environment: Mapping[str, str] | None = None
     files: tuple[int, ...] = ()
     started: Callable[[int, int], None] = _unheard
+    output: Path | None = None
 
 
 class Child:
@@ -141,17 +146,27 @@ class Child:
         return True
 
     async def _spawn(self) -> asyncio.subprocess.Process:
-        self.process = await asyncio.create_subprocess_exec(
+        printed = os.open(self.what.output, PRINTED, 0o600) if self.what.output else None
+        try:
+            self.process = await self._exec(printed)
+        finally:
+            if printed is not None:
+                os.close(printed)
+        self.what.started(self.process.pid, self.restarts)
+        LOGGER.info("%s started, pid %d", self.what.name, self.process.pid)
+        return self.process
+
+    async def _exec(self, printed: int | None) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
             *self.what.command,
+            stdout=printed,
+            stderr=printed,
             stdin=asyncio.subprocess.DEVNULL,
             preexec_fn=processes.dies_with_parent(),
             start_new_session=True,  # Ctrl-C is for the hub, which stops its children in order
             env=self.what.environment,
             pass_fds=self.what.files,
         )
-        self.what.started(self.process.pid, self.restarts)
-        LOGGER.info("%s started, pid %d", self.what.name, self.process.pid)
-        return self.process
 
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()

@@ -34,7 +34,7 @@ class Together:
 
     async def start(self) -> None:
         """Start one after another; each answers before the next begins. Refuses when one can't be started."""
-        for part in PARTS:
+        for part in filter(_is_here, PARTS):
             self._running.append((part.name, await _start_part(part, self._given(part))))
             self._minding.append(asyncio.create_task(self._mind(part)))
 
@@ -75,10 +75,15 @@ class Together:
         return clean
 
 
+def _is_here(part: Part) -> bool:
+    return part.start is not None
+
+
 async def _start_part(part: Part, surroundings: Surroundings) -> Runtime:
     """Start a service in a context of its own, by which the log knows whose record it is."""
     from structlog.contextvars import bind_contextvars
 
+    assert part.start is not None
     context = contextvars.copy_context()
     context.run(bind_contextvars, service=part.name)
     try:

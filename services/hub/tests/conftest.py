@@ -26,7 +26,7 @@ class HubCommand:
         self.home = Home(folder)
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("MYCELIUM_", "COVERAGE_"))
-        } | {"HOME": str(folder.parent)}
+        } | {"HOME": str(folder.parent), "MYCELIUM_RUNTIME_ENGINES": "false"}
 
     def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

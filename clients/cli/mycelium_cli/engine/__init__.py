@@ -1,0 +1,1 @@
+"""`engine`: the helpers that run on the hub."""

@@ -1,0 +1,134 @@
+"""The model of the tests: a server on a port that speaks the OpenAI and the Anthropic protocol, scripted per test.
+
+`Model()` answers every question with `text`, or fails in the way that `fault` names; `asked` keeps what came.
+"""
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple, Self
+
+KEY = "sk-test-0123456789abcdefWXYZ"
+FAULTS = {
+    "auth": (401, "invalid_api_key", f"Incorrect API key provided: {KEY}. You can find your API key at the provider."),
+    "unknown": (404, "model_not_found", "The model `scripted` does not exist or you do not have access to it."),
+    "refused": (400, "invalid_request_error", "max_tokens is too large for this model."),
+    "limited": (429, "rate_limit_exceeded", "Rate limit reached, please try again in 20s."),
+    "failed": (500, "server_error", "The server had an error while processing your request."),
+}
+
+
+class Question(NamedTuple):
+    """What the hub asked: where, with which headers (names in lower case), and the body."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """Everything that was said to the model."""
+        return json.dumps([self.body.get("system"), self.body.get("messages")], ensure_ascii=False)
+
+
+class Model:
+    """A scripted model. Fields may be changed while it runs."""
+
+    def __init__(self, text: str = "Hello from the script.") -> None:
+        self.text = text
+        self.fault = ""  # a key of FAULTS, or: empty, garbled, silent
+        self.asked: list[Question] = []
+        self.on_asked: Callable[[Question], None] = lambda _question: None
+        self._released = threading.Event()
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            """Both protocols, by the path."""
+
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                """One question."""
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                body = json.loads(self.rfile.read(int(headers.get("content-length", "0"))))
+                question = Question(self.path, headers, body)
+                model.asked.append(question)
+                model.on_asked(question)
+                status, kind, content = model.answer(question)
+                with contextlib.suppress(OSError):
+                    self.send_response(status)
+                    self.send_header("Content-Type", kind)
+                    self.send_header("Content-Length", str(len(content)))
+                    self.end_headers()
+                    self.wfile.write(content)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Nothing on stderr."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
+
+    def answer(self, question: Question) -> tuple[int, str, bytes]:
+        """Status, content type and body."""
+        if self.fault == "silent":
+            self._released.wait(60)
+        if self.fault == "garbled":
+            return 200, "text/html", b"<html>gateway time-out</html>"
+        anthropic = question.path.endswith("/messages")
+        if self.fault in FAULTS:
+            status, code, message = FAULTS[self.fault]
+            error = {"type": code, "code": code, "message": message}
+            document: dict[str, Any] = {"type": "error", "error": error} if anthropic else {"error": error}
+            return status, "application/json", json.dumps(document).encode()
+        text = "" if self.fault == "empty" else self.text
+        document = _anthropic(text) if anthropic else _openai(text)
+        return 200, "application/json", json.dumps(document).encode()
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _openai(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_790_000_000,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def _anthropic(text: str) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [{"type": "text", "text": text}] if text else [],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+if __name__ == "__main__":  # for trying a hub by hand
+    with Model() as shown:
+        print(shown.url, flush=True)
+        threading.Event().wait()
