@@ -44,3 +44,13 @@ async def test_a_server_that_acknowledges_before_it_syncs_is_caught(tmp_path: Pa
 async def test_a_server_that_syncs_first_loses_nothing(tmp_path: Path, torn: bool) -> None:
     """With the setting that the hub insists on."""
     assert await missing_after(tmp_path, "always", torn=torn) == [0] * CUTS
+
+
+@requirement("faults:power:seen")
+async def test_a_disk_that_keeps_no_names_of_its_own_accord_is_no_place_for_a_log(tmp_path: Path) -> None:
+    """The server syncs its files, never the folders that name them. Journals of file systems make up for that.
+
+    When this fails, the server has learned it, and the limit can be taken out of what is promised.
+    """
+    found = await missing_after(tmp_path, "always", torn=False, journal=False)
+    assert found[0] >= 5
