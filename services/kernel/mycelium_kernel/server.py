@@ -27,6 +27,7 @@ from nats.micro.service import Service as MicroService
 
 from mycelium_kernel import headers, subjects, tasks, telemetry
 from mycelium_kernel.bus import BUG, REFUSED, TIMEOUT_S, UNAVAILABLE
+from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
 from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable
 from mycelium_kernel.service import Actor
@@ -152,7 +153,7 @@ class Server:
         limit = asyncio.timeout(None)
         try:
             asked = _read(kind, request.data, received)
-            limit = asyncio.timeout((asked.deadline - datetime.now(UTC)).total_seconds())
+            limit = asyncio.timeout((asked.deadline - system_clock()).total_seconds())
             async with limit:
                 message, sequence = await handler(asked)
             return Said(_body(message, self.connection.client.max_payload), sequence=sequence)
