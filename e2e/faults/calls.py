@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -30,8 +30,10 @@ class Insisted(crowd.Answer):
         return str(json.loads(self.body)["slug"]) if self.status >= 400 else ""
 
 
-async def events(url: str, target: str, last_id: str = "") -> AsyncIterator[dict[str, str]]:
-    """The events of one live stream until its line is cut; the first is its place, without a type."""
+async def events(
+    url: str, target: str, last_id: str = "", on_begin: Callable[[], object] = lambda: None
+) -> AsyncIterator[dict[str, str]]:
+    """The events of one live stream until its line is cut; the first of a new one is its place, without a type."""
     there = urlsplit(url)
     reader, writer = await asyncio.open_connection(there.hostname, there.port)
     try:
@@ -42,6 +44,7 @@ async def events(url: str, target: str, last_id: str = "") -> AsyncIterator[dict
         if not head.startswith(b"HTTP/1.1 200"):
             assert head.startswith(b"HTTP/1.1 503"), head
             return
+        on_begin()
         text = b""
         while size := int(await reader.readuntil(b"\r\n"), 16):
             text += (await reader.readexactly(size + 2))[:-2]

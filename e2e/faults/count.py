@@ -19,7 +19,7 @@ def history_of(room: Room) -> list[Document]:
 def everything(room: Room, record: Record) -> None:
     """All verdicts on one run."""
     history = history_of(room)
-    assert record.count > 20, "nearly nothing was posted: nothing was tried"
+    assert record.count >= 10, "nearly nothing was posted: nothing was tried"
     nothing_lost(history, record)
     one_effect(history, record)
     one_order(history, record)

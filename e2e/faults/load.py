@@ -6,6 +6,7 @@ cut line, 503 and a lost race is a reason to try again. All in one event loop, s
 
 import asyncio
 import contextlib
+import functools
 import json
 import random
 import time
@@ -223,8 +224,9 @@ class Load:
         last_id = ""
         while not self.over.is_set():
             with contextlib.suppress(OSError, EOFError):  # a time-out is an OSError
-                async with asyncio.timeout(self.random.uniform(0, self.plan.follow_s)):
-                    async for event in events(self.url, self.room.at("stream"), last_id):
+                async with asyncio.timeout(self._patience_s(name)) as patience:
+                    stays = functools.partial(self._stays, patience)
+                    async for event in events(self.url, self.room.at("stream"), last_id, stays):
                         assert event.get("event") != "reset", event
                         last_id = event.get("id", last_id)
                         seen = self.record.read[name]  # is there as soon as the reader has a place to resume from
@@ -232,3 +234,13 @@ class Load:
                             seen.append(json.loads(event["data"])["id"])
             self.record.connects += 1
             await asyncio.sleep(0.01)
+
+    def _patience_s(self, name: str) -> float:
+        """How long a reader waits for its stream to begin: one in ten leaves before, once it has a place."""
+        leaves = name in self.record.read and not self.enough.is_set() and self.random.random() < 0.1
+        return self.random.uniform(0, 0.1) if leaves else ANSWER_S
+
+    def _stays(self, patience: asyncio.Timeout) -> None:
+        """From now on it reads, for a while; to the end when nothing more is posted."""
+        if not self.enough.is_set():
+            patience.reschedule(asyncio.get_running_loop().time() + self.random.uniform(0, self.plan.follow_s))
