@@ -18,7 +18,8 @@ SECONDS = Histogram(
     ["method", "route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600),
 )
-# The server's own `send`, for answers of many parts: a live event should not pay each layer once a watcher.
+# The server's own `send` (`protocol.py`), for answers of many parts: a live event should not pay each layer once a
+# watcher.
 SERVER_SEND = "mycelium.server_send"
 TRACE = b"traceparent"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -43,7 +44,7 @@ class GuardMiddleware:
                 status, took = message["status"], time.perf_counter() - began
             await send(message)
 
-        scope[SERVER_SEND] = send
+        scope.setdefault(SERVER_SEND, send)
         try:
             with telemetry.span(f"HTTP {scope['method']}", _carrier(scope)):
                 await self._app(scope, receive, noting)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mycelium_gateway import problems
+from mycelium_gateway.guard import SERVER_SEND
 from mycelium_gateway.settings import GatewaySettings
 
 HEAD_BYTES = 64 * 1024  # request line and headers
@@ -99,6 +101,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self._take_authority()
         super().on_headers_complete()
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            self.scope[SERVER_SEND] = self.cycle.send  # type: ignore[index]
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
@@ -185,6 +189,25 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             super().shutdown()
+
+
+def write_now(send: Any) -> Callable[[bytes], bool]:
+    """A function that writes a part of a streamed answer at once, for the server's own `send` of that answer.
+
+    It does so without a task that has to be woken, which is most of what a live event costs. It returns False, and has
+    written nothing, when the reader does not keep up or has gone: then the part is to be sent as any other.
+    """
+    cycle = getattr(send, "__self__", None)
+    if not isinstance(cycle, RequestResponseCycle):
+        return lambda _part: False
+
+    def write(part: bytes) -> bool:
+        if cycle.flow.write_paused or cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
+            return False
+        cycle.transport.write(b"%x\r\n%b\r\n" % (len(part), part))
+        return True
+
+    return write
 
 
 def of(settings: GatewaySettings) -> type[BoundedProtocol]:

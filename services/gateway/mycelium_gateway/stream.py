@@ -21,6 +21,7 @@ from mycelium_gateway.actor import Call
 from mycelium_gateway.connection import until_disconnect
 from mycelium_gateway.guard import SERVER_SEND
 from mycelium_gateway.live import Live
+from mycelium_gateway.protocol import write_now
 from mycelium_gateway.watcher import Watcher
 from mycelium_kernel import events
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
@@ -85,6 +86,7 @@ class LiveStream(Response):
     async def _write(self, send: Send) -> None:
         try:
             await self._catch_up(send)
+            self._watcher.write_now = write_now(send)
             while chunk := await self._watcher.take():
                 await _chunk(send, chunk)
         except Refusal:  # a room went while its past was read; the watcher comes back for the others

@@ -18,7 +18,7 @@ async def _everything(_room_id: str) -> bool:
 
 
 class Watcher:
-    """What waits for one reader. The writer takes it all at once.
+    """What waits for one reader. The writer takes it all at once; while it has nothing to do, it is passed by.
 
     A gate stands before what follows a fact after which the reader may be a stranger to the gate's room. Nothing
     behind it is taken before the rooms service has said whether it is; of a room that is lost, nothing is.
@@ -34,6 +34,7 @@ class Watcher:
         self.overflowed = False
         self.on_overflow: Callable[[], object] = lambda: None
         self.on_lost: Callable[[str], object] = lambda _room_id: None
+        self.write_now: Callable[[bytes], bool] = lambda _chunk: False  # past the writer, while it has nothing to do
         self._may_see = may_see
         self._limit_bytes = limit_bytes
         self._chunks: list[bytes] = []
@@ -49,6 +50,8 @@ class Watcher:
             if sequence <= self.after:
                 return
             self.after = sequence
+        if self._is_idle() and self.write_now(chunk):
+            return
         if self._behind:
             self._behind.append((room_id, chunk))
         else:
@@ -59,6 +62,10 @@ class Watcher:
             self.ended = self.overflowed = True
             SLOW_READERS.inc()
             self.on_overflow()
+
+    def _is_idle(self) -> bool:
+        """Whether the writer waits for something to write, and nothing does."""
+        return self._waiting is not None and not self._waiting.done() and not self._behind
 
     def gate(self, room_id: str) -> None:
         """Let nothing more out before it is known whether the reader may still see the room."""

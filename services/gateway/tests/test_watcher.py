@@ -39,6 +39,54 @@ async def test_a_reader_that_waits_is_woken() -> None:
         assert await taking == b"a"
 
 
+async def test_what_comes_while_the_writer_is_idle_is_written_past_it() -> None:
+    """Until the reader does not keep up: then it waits for the writer, and so does all that comes after it."""
+    watcher, written, keeps_up = Watcher({"r": "demo"}, 100), list[bytes](), True
+
+    def write_now(chunk: bytes) -> bool:
+        written.extend([chunk] if keeps_up else [])
+        return keeps_up
+
+    watcher.write_now = write_now
+    watcher.push(b"before", 1)
+    assert await watcher.take() == b"before"
+    taking = asyncio.create_task(watcher.take())
+    await asyncio.sleep(0)
+    watcher.push(b"a", 2)
+    watcher.push(b"a again", 2)
+    assert written == [b"a"]
+
+    keeps_up = False
+    watcher.push(b"b", 3)
+    keeps_up = True
+    watcher.push(b"c", 4)
+    async with asyncio.timeout(5):
+        assert await taking == b"bc"
+    assert written == [b"a"]
+
+
+async def test_nothing_is_written_past_a_gate() -> None:
+    """Not even while the writer waits for what the gate's room is to the reader."""
+    asked = asyncio.Event()
+
+    async def may_see(_room_id: str) -> bool:
+        await asked.wait()
+        return False
+
+    watcher, written = Watcher({"r": "demo", "s": "other"}, 1000, may_see=may_see), list[bytes]()
+    watcher.write_now = lambda chunk: not written.append(chunk)
+    taking = asyncio.create_task(watcher.take())
+    await asyncio.sleep(0)
+    watcher.gate("r")
+    watcher.push(b"secret", 1, "r")
+    await asyncio.sleep(0)
+    watcher.push(b"secret too", 2, "r")
+    asked.set()
+    async with asyncio.timeout(5):
+        assert b"secret" not in await taking
+    assert written == []
+
+
 async def test_an_ended_stream_writes_what_waits_and_then_nothing() -> None:
     """The last event of a room still reaches its watchers."""
     watcher = Watcher({"r": "demo"}, 100)
