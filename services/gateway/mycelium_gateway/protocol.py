@@ -101,8 +101,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self._take_authority()
         super().on_headers_complete()
-        if self.cycle is not None and self.cycle.scope is self.scope:
-            self.scope[SERVER_SEND] = self.cycle.send  # type: ignore[index]
+        cycle: Any = self.cycle
+        if cycle is not None and cycle.scope is self.scope:
+            cycle.scope[SERVER_SEND] = cycle.send
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
