@@ -30,6 +30,7 @@ from mycelium_kernel.service import Actor
 
 CLIENTS = 64
 TEXT = "x" * 240
+MESSAGES = "/api/rooms/bench/messages"
 ALWAYS = "on disk (sync always)"
 PER_SECOND = "posts a second, of 64 clients that each wait for their answer"
 Post = Callable[[int], Awaitable[object]]
@@ -148,18 +149,21 @@ def over_http(name: str, port: int, path: str, body: bytes) -> Contender:
 
 @contextlib.asynccontextmanager
 async def http() -> AsyncIterator[Row]:
-    """A bare FastAPI handler that publishes, and the hub."""
-    async with servers.hub() as hub, servers.floor() as floor:
-        wire = Wire(hub.port)
-        await wire.request("POST", "/api/rooms", json.dumps({"name": "bench"}).encode())
-        wire.close()
+    """A bare FastAPI handler that publishes, and the hub, in one process and in several."""
+    split = servers.hub(MYCELIUM_RUNTIME_SPLIT="true", MYCELIUM_RUNTIME_REPLICAS="2")
+    async with servers.hub() as hub, split as several, servers.floor() as floor:
+        for one in (hub, several):
+            wire = Wire(one.port)
+            await wire.request("POST", "/api/rooms", json.dumps({"name": "bench"}).encode())
+            wire.close()
         body = json.dumps({"content": TEXT}).encode()
         yield Row(
             "Durable posts of 64 clients, over HTTP",
             "at least 1 × the bare handler",
             [
                 over_http("FastAPI + JetStream, barest", floor.port, "/post", body),
-                over_http("Mycelium", hub.port, "/api/rooms/bench/messages", body),
+                over_http("Mycelium", hub.port, MESSAGES, body),
+                over_http("Mycelium, two gateways and two rooms services", several.port, MESSAGES, body),
             ],
             unit=PER_SECOND,
         )
