@@ -9,9 +9,10 @@ PYTHON ?= python3
 UV_VERSION := 0.13.9
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
-PARTS := $(patsubst %/pyproject.toml,%,$(wildcard proto/pyproject.toml services/*/pyproject.toml clients/cli/pyproject.toml))
-SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli)
-TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts docs e2e bench),\
+PARTS := $(patsubst %/pyproject.toml,%,$(wildcard proto/pyproject.toml services/*/pyproject.toml \
+	clients/cli/pyproject.toml operator/pyproject.toml))
+SOURCES := $(wildcard services/*/mycelium_* clients/cli/mycelium_cli operator/mycelium_operator)
+TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests contracts docs charts e2e bench),\
 	$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 ARGS ?=
 # Test files that run at the same time; most of them wait for servers.
