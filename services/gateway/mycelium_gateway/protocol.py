@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -103,7 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         cycle: Any = self.cycle
         if cycle is not None and cycle.scope is self.scope:
-            cycle.scope[SERVER_SEND] = cycle.send
+            cast("dict[str, Any]", self.scope)[SERVER_SEND] = cycle.send
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
