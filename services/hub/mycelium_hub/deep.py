@@ -76,7 +76,7 @@ def _rebuild(stores: list[Store], folder: Path, replicas: list[Replica]) -> tupl
                 folder / f"{place}-{name}.sqlite",
                 name,
                 projection,
-                store.epoch,
+                store.epoch or next((replica.epoch for replica in replicas), ""),
                 [replica for replica in replicas if replica.name == name],
             )
             for name, projection in projections().items()

@@ -96,7 +96,7 @@ class Replica:
         here, there = (Tables(None, self.projection, self.epoch, one) for one in (self.connection, other))
         erased = {row[0].decode() for row in there.all("SELECT room_id FROM erased")}
         for table in there.names():
-            columns = there.all("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", table)
+            columns = there.all("SELECT name, pk FROM pragma_table_xinfo(?) ORDER BY cid", table)
             keys = [at for at, (_name, pk) in enumerate(columns) if pk]
             order = f" ORDER BY {', '.join(_text(columns[at][0]) for at in keys)}"
             rows = [one.iterate(one.rows_of(table) + order) for one in (here, there)]

@@ -25,6 +25,7 @@ from mycelium_kernel.tail import RawFact
 FACTS = Path("jetstream/APP/streams") / subjects.STREAM
 UNSEALED = ("tav.idx", "peers.idx")  # of a raft group: what it voted, and who is in it
 STATE_MAGIC = b"\x16\x02"
+STATE_SMALLEST = 6
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,10 @@ class Store:
     @property
     def epoch(self) -> str:
         """What tells this log from every other, as the kernel has it; empty when it can't be read."""
+        path = self.path / FACTS / "meta.inf"
+        mended = next((one.patch[1] for one in _meta(path, FACTS.name) if one.path == path and one.patch), None)
         try:
-            created = json.loads((self.path / FACTS / "meta.inf").read_text(encoding="utf-8"))["Created"]
+            created = json.loads(mended or path.read_bytes())["Created"]
             return f"{int(datetime.fromisoformat(micros(created)).timestamp() * 1_000_000):x}"
         except (OSError, ValueError, KeyError, TypeError):
             return ""
@@ -203,23 +206,35 @@ def _ended(path: Path, name: str, *, removable: bool = False) -> Iterator[Damage
 
 
 def _state(path: Path) -> Iterator[Damage]:
-    """Where a consumer is. It has no hash; but when nothing is in work, its numbers repeat each other."""
+    """Where a consumer is. It has no hash; but its numbers tell how many they are, and repeat each other."""
     content = _read(path)
     if content is None:
         return
     numbers, rest = _numbers(content)
-    if content[:2] != STATE_MAGIC or len(numbers) < 5 or (len(numbers) == 5 and rest) or numbers[:2] > numbers[2:4]:
+    if content[:2] != STATE_MAGIC or rest or not _is_state(numbers):
         yield Damage(path, "does not have the form of a consumer's state", removable=True)
-    elif not any(numbers[4:]) and numbers[:2] != numbers[2:4] and any(numbers[:2]):
-        yield Damage(
-            path, f"says that nothing is in work, and has come to {numbers[:2]} of {numbers[2:4]}", removable=True
-        )
-    elif not any(numbers[4:]) and len(numbers) != 6:
-        yield Damage(path, "does not have the length of a consumer's state", removable=True)
+
+
+def _is_state(numbers: list[int]) -> bool:
+    """Two numbers of what is acknowledged, two of what was given out; then what is in work, then what was repeated.
+
+    When nothing is in work, all that was given out is acknowledged.
+    """
+    if len(numbers) < STATE_SMALLEST:
+        return False
+    acknowledged, given, in_work = numbers[:2], numbers[2:4], numbers[4]
+    begin = 5 + (1 + 3 * in_work if in_work else 0)
+    if len(numbers) <= begin or len(numbers) != begin + 1 + 2 * numbers[begin]:
+        return False
+    if not in_work:
+        return acknowledged == given or not any(acknowledged)
+    reach = [their - mine for mine, their in zip(reversed(acknowledged), reversed(given), strict=True)]
+    pairs = [numbers[at : at + 2] for at in range(6, begin, 3)]
+    return all(0 < one <= most for pair in pairs for one, most in zip(pair, reach, strict=True))
 
 
 def _numbers(content: bytes) -> tuple[list[int], bytes]:
-    """The varints of a state: two of what is acknowledged, two of what was given out, how many are in work, ..."""
+    """The varints of a state, and what is left after the last."""
     numbers: list[int] = []
     rest, value, shift = content, 0, 0
     for at, byte in enumerate(content[2:], 3):

@@ -31,10 +31,10 @@ class Applier:
 
         Raises whatever a projection function raises; then the caller rolls back, and the tables are as before.
         """
-        room_id = subjects.room_of(fact.subject)
-        if tables.is_erased(room_id):
+        if tables.is_erased(subjects.room_of(fact.subject)):
             return
-        chain.extend(tables, fact, is_tombstone=fact.type in self._erased)
+        room_id = chain.room_of(fact, is_tombstone=fact.type in self._erased)
+        chain.extend(tables, room_id, fact)
         if fact.type not in self._types:
             return
         event = events.decode(fact.type, fact.data)

@@ -30,7 +30,7 @@ def link(previous: bytes, fact: RawFact) -> bytes:
 
 
 def room_of(fact: RawFact, *, is_tombstone: bool) -> str:
-    """The chain that a fact stands in: its room's.
+    """The room with which a fact is erased, and in whose chain it stands.
 
     A room's own creation stands on the subject of a name, which outlives it, but belongs to the room and is erased
     with it. Its tombstone stays.
@@ -45,9 +45,9 @@ def room_of(fact: RawFact, *, is_tombstone: bool) -> str:
     return getattr(event, "room_id", room_id)
 
 
-def extend(tables: Tables, fact: RawFact, *, is_tombstone: bool) -> None:
+def extend(tables: Tables, room_id: str, fact: RawFact) -> None:
     """Add a fact to the chain of its room, within the transaction that applies it."""
-    room_id, heads = room_of(fact, is_tombstone=is_tombstone), tables.heads
+    heads = tables.heads
     previous = heads.get(room_id)
     if previous is None:
         row = tables.one("SELECT hash FROM chain WHERE room_id = ? ORDER BY sequence DESC LIMIT 1", room_id)

@@ -85,6 +85,20 @@ def test_the_creation_of_a_room_goes_with_it_and_its_tombstone_stays() -> None:
     assert (OTHER, 5) in [row[:2] for row in links(*story[:5])]
 
 
+def test_tables_from_what_the_eraser_leaves_are_the_same() -> None:
+    """The key under which a room was made is forgotten with the room, as its creation is."""
+    facts = (created(1, ROOM), posted(2), deleted(3, ROOM))
+    story = [dataclasses.replace(one, headers={headers.KEY: f"k{one.sequence}", headers.BODY: "b"}) for one in facts]
+    rows = []
+    for left in (story, story[2:]):
+        tables, applier = Tables.anew(None, toy.PROJECTION, "epoch"), Applier(toy.PROJECTION)
+        for one in left:
+            applier.apply(tables, one)
+        rows.append(tables.dump())
+        tables.close()
+    assert rows[0] == rows[1]
+
+
 def test_a_chain_goes_on_where_the_file_has_it() -> None:
     """After a restart and after a rollback nothing is remembered but what was committed."""
     tables, applier = Tables.anew(None, toy.PROJECTION, "epoch"), Applier(toy.PROJECTION)
