@@ -35,7 +35,7 @@ HEALTH: dict[str, Any] = {
 @pytest.fixture
 def client_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No program of a hub is installed."""
-    monkeypatch.setattr("mycelium_cli.doctor.command._inside", lambda *, fix: iter(()))  # noqa: ARG005
+    monkeypatch.setattr("mycelium_cli.doctor.command._inside", lambda *, fix, deep: iter(()))  # noqa: ARG005
 
 
 def told(found: Iterator[Finding]) -> list[tuple[str, str, str]]:
@@ -222,6 +222,10 @@ def test_the_hubs_own_findings_are_taken_over(tmp_path: Path) -> None:
     program.chmod(0o755)
     found = list(outside.check_inside(str(program)))
     assert found == [Finding("log", WRONG, "behind", "mycelium logs rooms"), Finding("hub file", NOTE, "")]
+    program.write_text("""#!/bin/sh\necho '{"items": [{"part": "log", "state": "ok", "seen": "'"$*"'"}]}'\n""")
+    assert [finding.seen for finding in outside.check_inside(str(program), fix=True, deep=True)] == [
+        "doctor --json --fix --deep"
+    ]
     program.write_text("#!/bin/sh\necho no such command >&2\nexit 2\n")
     assert list(outside.check_inside(str(program))) == []
 

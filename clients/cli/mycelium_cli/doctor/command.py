@@ -19,8 +19,12 @@ from mycelium_cli.wording import Document
 _ALSO_INSIDE = {"config", "files", "disk", "hub file", "port", "drift", "clock", "nats"}
 
 
-@command("doctor", example="mycelium doctor\nmycelium doctor --fix\nmycelium doctor --mode spoke --json")
+@command(
+    "doctor",
+    example="mycelium doctor\nmycelium doctor --fix\nmycelium doctor --deep\nmycelium doctor --mode spoke --json",
+)
 @click.option("--fix", is_flag=True, help="Mend what can be mended without asking.")
+@click.option("--deep", is_flag=True, help="Also read every byte that the hub of this machine keeps, and compare.")
 @click.option(
     "--mode",
     type=click.Choice(["auto", "hub", "spoke"]),
@@ -28,14 +32,14 @@ _ALSO_INSIDE = {"config", "files", "disk", "hub file", "port", "drift", "clock",
     show_default=True,
     help="hub: it runs here. spoke: it is elsewhere. auto: told by the hub's address.",
 )
-def doctor(here: Here, *, fix: bool, mode: str) -> None:
+def doctor(here: Here, *, fix: bool, deep: bool, mode: str) -> None:
     """Find what is wrong, and say what to do.
 
     Settings, files and disk here; the hub, its parts, clock, version and sign-in there. Exit status 1:
-    something is wrong.
+    something is wrong. --deep finds a single flipped bit in the log or in a table, and with --fix puts it right.
     """
     own, why = _mode(mode)
-    findings = [finding.mended() if fix else finding for finding in _all(here, own=own, fix=fix)]
+    findings = [finding.mended() if fix else finding for finding in _all(here, own=own, fix=fix, deep=deep)]
     answer = {
         "mode": "hub" if own else "spoke",
         "why": why,
@@ -60,9 +64,9 @@ def _mode(mode: str) -> tuple[bool, str]:
     return own, f"{found.value} is {'this' if own else 'another'} machine"
 
 
-def _all(here: Here, *, own: bool, fix: bool) -> Iterator[Finding]:
+def _all(here: Here, *, own: bool, fix: bool, deep: bool) -> Iterator[Finding]:
     """Every finding once: what the hub's own program tells is not told again."""
-    inside = list(_looked([lambda: _inside(fix=fix)])) if own else []
+    inside = list(_looked([lambda: _inside(fix=fix, deep=deep)])) if own else []
     yield from inside
     told = {finding.part for finding in inside}
     looks = [settings.check, files.check_files]
@@ -92,14 +96,14 @@ def _looked(looks: list[Callable[[], Iterator[Finding]]]) -> Iterator[Finding]:
             yield Finding("doctor", WRONG, "mycelium-hub doctor does not end", "mycelium logs hub --tail 50")
 
 
-def _inside(*, fix: bool) -> Iterator[Finding]:
+def _inside(*, fix: bool, deep: bool) -> Iterator[Finding]:
     from mycelium_cli.machine.hub import program
 
     try:
         found = program()
     except Failure:
         return  # a client alone: the hub of this machine runs otherwise
-    yield from outside.check_inside(found, fix=fix)
+    yield from outside.check_inside(found, fix=fix, deep=deep)
 
 
 def draw_findings(answer: Document, paint: Paint) -> Iterator[str]:

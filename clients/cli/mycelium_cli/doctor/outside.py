@@ -169,10 +169,11 @@ def _place(hub: Hub) -> Iterator[Finding]:
         yield Finding("room", OK, f"{room.value} (from {room.source})")
 
 
-def check_inside(program: str, *, fix: bool = False) -> Iterator[Finding]:
+def check_inside(program: str, *, fix: bool = False, deep: bool = False) -> Iterator[Finding]:
     """What the hub's own program finds, and mends: its settings, files, port, NATS, the log, the tables."""
-    words = [program, "doctor", "--json", *(["--fix"] if fix else [])]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_DOCTOR_WITHIN_S)
+    words = [program, "doctor", "--json", *(["--fix"] if fix else []), *(["--deep"] if deep else [])]
+    within_s = None if deep else _DOCTOR_WITHIN_S  # it takes as long as there is to read
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=within_s)
     try:
         rows = json.loads(ran.stdout)["items"]
     except (ValueError, KeyError, TypeError):
