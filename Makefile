@@ -25,7 +25,7 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## this menu
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- using it ---------------------------------------------------------------------------------------------------------
 
@@ -45,21 +45,21 @@ demo: setup ## three agents and a person talk in a room of a hub of their own
 # --- checking it ------------------------------------------------------------------------------------------------------
 
 .PHONY: check test test-split faults e2e bench bench-peers
-check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs: no test of behaviour
-	@python -m pytest -q tests/test_tidy.py
+check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs, charts: no test of behaviour
+	@python -m pytest -q tests/test_tidy.py tests/test_charts.py
 
 test: check ## check, then every test but the long ones and the faults
-	@python -m pytest -m "not long and not faults" -n $(WORKERS) --dist loadfile $(ARGS)
+	@python -m pytest -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-split: setup ## the product from outside, every service a process of its own and two of each; then the faults
-	@E2E_SPLIT=1 python -m pytest e2e -m "not long and not faults" -n $(WORKERS) --dist loadfile $(ARGS)
+	@E2E_SPLIT=1 python -m pytest e2e -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile $(ARGS)
 	@$(MAKE) --no-print-directory faults
 
 faults: setup ## kill, pause, cut, corrupt and fill at random, and count what is left; LONG=1 for many hours
 	@python -m pytest e2e/faults -m "faults$(if $(LONG),, and not long)" -n 2 --dist loadfile $(ARGS)
 
 e2e: setup ## the product from outside, the long tests too
-	@python -m pytest e2e $(ARGS)
+	@python -m pytest e2e -m "not cluster" $(ARGS)
 
 bench: setup ## measure it and its rivals, interleaved
 	@python -m bench $(ARGS)
@@ -94,6 +94,43 @@ check-docs: setup
 	@python docs/generate.py --check || { echo "the docs are behind the code: make docs"; exit 1; }
 	@files="$$(git grep -l --untracked '\[\[\[cog' -- '*.md' '*.json' || true)"; \
 	test -z "$$files" || cog --check --verbosity=0 $$files || { echo "the docs are behind the code: make docs"; exit 1; }
+
+# --- on a cluster -----------------------------------------------------------------------------------------------------
+
+# The program that runs a cluster of one node and builds images for it (`build-image`, `load-image`, `up`, `down`,
+# `kubeconfig`); where it is not found, docker builds the images. Its kubectl and helm lie in its cache.
+CLUSTER ?= cluster
+CLUSTER_BIN ?= $(or $(MYCELIUM_CLUSTER_CACHE),$(HOME)/.cache/mycelium-cluster)/bin
+TAG ?= dev
+NAMESPACE ?= mycelium
+IMAGES := gateway rooms engine operator nats temporal
+ARCHIVES := $(IMAGES:%=build/images/%.tar)
+ON_CLUSTER = export CLUSTER="$(CLUSTER)" PATH="$(CLUSTER_BIN):$$PATH" KUBECONFIG="$$("$(CLUSTER)" kubeconfig)";
+
+.PHONY: images cluster-up test-cluster cluster-down
+images: $(ARCHIVES) ## the image of each service, as archives in build/images
+
+cluster-up: $(ARCHIVES) ## start the cluster and install a hub on it
+	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
+	@$(ON_CLUSTER) helm upgrade --install mycelium-crds charts/mycelium-crds --namespace mycelium-crds --create-namespace
+	@$(ON_CLUSTER) helm upgrade --install mycelium charts/mycelium --namespace $(NAMESPACE) --create-namespace \
+		--set image.tag=$(TAG) --wait --timeout 10m
+
+test-cluster: setup $(ARCHIVES) ## install, use, break, upgrade and uninstall it on the cluster
+	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
+	@$(ON_CLUSTER) python -m pytest e2e/cluster -m cluster $(ARGS)
+
+cluster-down: ## end the cluster and everything on it; the images stay
+	@"$(CLUSTER)" down
+
+# What an image is made from, besides the lock.
+image_parts = $(if $(filter nats temporal,$(1)),Dockerfile,$(if $(filter operator,$(1)),operator,proto services/kernel services/$(1)))
+image_files = $(shell git ls-files --cached --others --exclude-standard $(call image_parts,$(1)) | grep -v /tests/)
+
+.SECONDEXPANSION:
+$(ARCHIVES): build/images/%.tar: Dockerfile .dockerignore charts/image.sh .ci/uv requirements.lock $$(call image_files,$$*)
+	@echo "building the image of $* ..."
+	@CLUSTER="$(CLUSTER)" sh charts/image.sh $* localhost/mycelium-$*:$(TAG) $@ $(call image_parts,$*)
 
 # --- writing it -------------------------------------------------------------------------------------------------------
 

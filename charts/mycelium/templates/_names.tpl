@@ -20,7 +20,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
 {{- define "mycelium.image" -}}
-{{ .root.Values.image.registry }}/mycelium-{{ .part }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{- $own := get (get .root.Values.services .part | default (get .root.Values .part)) "image" -}}
+{{- $own | default (printf "%s/mycelium-%s:%s" .root.Values.image.registry .part (.root.Values.image.tag | default .root.Chart.AppVersion)) }}
 {{- end }}
 
 {{- /* The hub's own names, under which the gateway may be called. */ -}}
