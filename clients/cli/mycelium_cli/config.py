@@ -118,7 +118,13 @@ def too_deep() -> Failure:
 
 
 def from_file(key: str) -> Value | None:
-    """What `config.toml` says about a key; `None` when it says nothing."""
+    """What `config.toml` says about a key, or a secret's own file; `None` when it says nothing."""
+    if find(key).secret:
+        from mycelium_cli import secret
+
+        kept = secret.read(key)
+        if kept:
+            return Value(kept, secret.path(key))
     table: Any = read_file()
     for part in key.split("."):
         if not isinstance(table, dict):
@@ -199,7 +205,17 @@ def shown(setting: Setting, value: object) -> str:
 
 
 def write(key: str, value: Scalar | None) -> None:
-    """Set a key in `config.toml`, or take it out (`None`), all at once and for this user's eyes only."""
+    """Set a key in `config.toml`, or take it out (`None`), all at once and for this user's eyes only.
+
+    A secret goes into a file of its own, and out of `config.toml`, should it stand there.
+    """
+    if find(key).secret:
+        from mycelium_cli import secret
+
+        secret.write(key, str(value or ""))
+        value = None
+        if not os.path.exists(path()):
+            return
     import tomlkit
     from tomlkit.exceptions import ParseError
 
@@ -215,7 +231,7 @@ def write(key: str, value: Scalar | None) -> None:
         except RecursionError:
             raise too_deep() from None
         _place(document, key, value)
-        _replace(place, tomlkit.dumps(document))
+        replace(place, tomlkit.dumps(document))
 
 
 def _place(document: Any, key: str, value: Scalar | None) -> None:
@@ -235,7 +251,8 @@ def _place(document: Any, key: str, value: Scalar | None) -> None:
         table[name] = value
 
 
-def _replace(place: str, text: str) -> None:
+def replace(place: str, text: str) -> None:
+    """Write a file whole or not at all, for this user's eyes only."""
     beside = f"{place}.{os.getpid()}.new"
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

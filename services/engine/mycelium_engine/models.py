@@ -6,6 +6,7 @@ The library is loaded with the first question; it takes seconds. No text that le
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import re
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 from mycelium_engine.settings import ModelSettings
 
 if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from openai import AsyncOpenAI
     from pydantic_ai.models import Model
 
 SET_MODEL = "mycelium config set llm.model provider/model && mycelium down && mycelium up"
@@ -52,6 +55,12 @@ async def ask(settings: ModelSettings, instructions: str, message: str) -> str:
     return text.strip()
 
 
+async def warm(settings: ModelSettings) -> None:
+    """Load what the first question needs, so that it is not the one that waits for it."""
+    with contextlib.suppress(ModelFailure):
+        await asyncio.to_thread(_load, check(settings)[0])
+
+
 def check(settings: ModelSettings) -> tuple[str, str]:
     """Provider and model of a setting that can be asked. Raises `ModelFailure`."""
     if not settings.model:
@@ -75,19 +84,19 @@ def _load(provider: str) -> None:
 
 async def _request(settings: ModelSettings, provider: str, name: str, instructions: str, message: str) -> str:
     from pydantic_ai.direct import model_request
-    from pydantic_ai.messages import ModelRequest
+    from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart
 
-    model = _anthropic(settings, name) if provider == "anthropic" else _openai(settings, provider, name)
-    async with model:
+    client, model = _anthropic(settings, name) if provider == "anthropic" else _openai(settings, provider, name)
+    async with client:
         answer = await model_request(
             model,
-            [ModelRequest.user_text_prompt(message, instructions=instructions)],
+            [ModelRequest(parts=[SystemPromptPart(instructions), UserPromptPart(message)])],
             model_settings={"max_tokens": settings.max_tokens, "timeout": settings.timeout_s},
         )
     return "".join(part.content for part in answer.parts if part.part_kind == "text")
 
 
-def _anthropic(settings: ModelSettings, name: str) -> Model:
+def _anthropic(settings: ModelSettings, name: str) -> tuple[AsyncAnthropic, Model]:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -95,19 +104,22 @@ def _anthropic(settings: ModelSettings, name: str) -> Model:
     client = AsyncAnthropic(
         api_key=settings.api_key or NO_KEY, base_url=settings.base_url or "https://api.anthropic.com", max_retries=0
     )
-    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+    return client, AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
 
 
-def _openai(settings: ModelSettings, provider: str, name: str) -> Model:
+def _openai(settings: ModelSettings, provider: str, name: str) -> tuple[AsyncOpenAI, Model]:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
     address = settings.base_url or ADDRESSES.get(provider, "https://api.openai.com/v1")
     if urlsplit(address).path in {"", "/"}:
         address = f"{address.rstrip('/')}/v1"
     client = AsyncOpenAI(api_key=settings.api_key or NO_KEY, base_url=address, max_retries=0)
-    return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client))
+    # Only OpenAI itself takes the newer name of the limit; who does not know it would answer without end.
+    profile = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=provider == "openai")
+    return client, OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client), profile=profile)
 
 
 def _failure(settings: ModelSettings, error: Exception) -> ModelFailure:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from mycelium_engine import models
 from mycelium_engine.calls import Call
 from mycelium_engine.queues import ENGINE, MODELS
 from mycelium_engine.settings import EngineSettings
@@ -50,6 +52,7 @@ class Runs:
             temporal.worker(client, MODELS, [], [hello.call_model], AT_ONCE),
         ]
         self._client = client
+        runtime.spawn("models", partial(models.warm, self._settings.model))
         LOGGER.info("runs workflows by Temporal at %s", self._settings.address)
         await temporal.run_workers(workers)
 

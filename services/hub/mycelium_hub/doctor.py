@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from mycelium_hub import deep as deep_look
-from mycelium_hub import examine_home, examine_log, examine_tables
+from mycelium_hub import examine_home, examine_log, examine_model, examine_tables
 from mycelium_hub.finding import WRONG, Finding
 from mycelium_hub.home import Home
 
@@ -36,5 +36,6 @@ def _looks(home: Home, environ: Mapping[str, str], *, deep: bool) -> Iterable[Ca
     told: list[examine_log.Told] = []  # what the server said is needed for the tables, too
     yield lambda: asyncio.run(examine_log.check(home, told))
     yield lambda: examine_tables.check(home, told[0] if told else None)
+    yield lambda: examine_model.check(home, environ)
     if deep:
         yield lambda: deep_look.check(home)

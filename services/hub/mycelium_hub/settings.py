@@ -136,7 +136,7 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         found = kernel_settings.load(SETTINGS, folder, environ)
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
-    key = str(found.pop(KEY.key).value) or read_key(str(folder / "secrets" / KEY_FILE))
+    key = _key(found.pop(KEY.key), folder)
     found |= {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}
     level = str(found["log.level"].value).lower()
     if level not in LEVELS:
@@ -162,6 +162,12 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         model=model_settings({name: sourced.value for name, sourced in found.items()}, key),
         found=found,
     )
+
+
+def _key(found: Sourced, folder: Path) -> str:
+    """The key of the model: from the environment, else its own file, else `config.toml`, where it should not be."""
+    kept = "" if found.source in KEY.environment else read_key(str(folder / "secrets" / KEY_FILE))
+    return kept or str(found.value)
 
 
 def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said: str) -> None:

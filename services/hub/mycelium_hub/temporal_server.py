@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from mycelium_engine.settings import read_key
 from mycelium_hub.home import Home, write_private
 from mycelium_hub.roster import Member, Roster
 from mycelium_hub.settings import KEY_FILE
@@ -48,12 +49,11 @@ def key_file(home: Home) -> Path:
 
 
 def told_key(home: Home, key: str) -> Path:
-    """The file in which the engine service finds the model's key: the home's own, or one for a key that was set in the
-    environment."""
-    kept = home.secrets / KEY_FILE
-    if not key or (kept.exists() and kept.read_text(encoding="utf-8").strip() == key):
+    """The file in which the engine service finds the model's key: the home's own, or one while it was set elsewhere."""
+    kept, told = home.secrets / KEY_FILE, home.run / KEY_FILE
+    if not key or read_key(str(kept)) == key:
+        told.unlink(missing_ok=True)
         return kept
-    told = home.run / KEY_FILE
     write_private(told, key)
     return told
 

@@ -103,7 +103,7 @@ class _Foreign(EncodingPayloadConverter):
     def to_payload(self, value: Any) -> Payload | None:  # noqa: ARG002 - nothing is written so
         return None
 
-    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # noqa: ARG002 - whatever it is
         raise ApplicationError("not sealed with this hub's key: refused", type="payload.foreign", non_retryable=True)
 
 
@@ -150,16 +150,20 @@ def worker(
     client: Client, queue: str, workflows: Sequence[type], activities: Sequence[Callable[..., Any]], most: int
 ) -> Worker:
     """A worker of one queue, which does at most so many activities at once."""
-    restrictions = SandboxRestrictions.default.with_passthrough_modules(*OURS)
     return Worker(
         client,
         task_queue=queue,
         workflows=workflows,
         activities=activities,
         max_concurrent_activities=most,
-        workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions),
+        workflow_runner=sandbox(),
         graceful_shutdown_timeout=timedelta(seconds=STOP_S),
     )
+
+
+def sandbox() -> SandboxedWorkflowRunner:
+    """Runs workflows so that what would differ at a replay (clocks, random numbers, files) is refused."""
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*OURS))
 
 
 async def run_workers(workers: Sequence[Worker]) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import completing, config, context
+from mycelium_cli import completing, config, context, secret
 from mycelium_cli.command import Entry, Group, command
 from mycelium_cli.config import Setting, Value
 from mycelium_cli.context import Here
-from mycelium_cli.errors import Failure
+from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, clean_line, table
 from mycelium_cli.wording import Document
 
@@ -44,24 +44,33 @@ def get(here: Here, key: str) -> None:
     here.out.answer(document, lambda _data, _paint: [clean_line(config.shown(setting, value.value))])
 
 
-@command("set", example="mycelium config set runtime.backend_port 8001")
+@command(
+    "set",
+    example="mycelium config set runtime.backend_port 8001\nmycelium config set llm.api_key   # asks, and shows nothing",
+)
 @click.argument("key", shell_complete=completing.settings)
-@click.argument("value")
-def put(here: Here, key: str, value: str) -> None:
+@click.argument("value", required=False)
+def put(here: Here, key: str, value: str | None) -> None:
     """Write one setting.
 
-    It is checked first. A variable in the environment still wins over it.
+    It is checked first. A variable in the environment still wins over it. Without a value, a secret is
+    asked for unseen, or read from a pipe; it is kept in a file of its own.
     """
     setting = config.find(key)
+    if setting.secret:
+        value = secret.checked(key, secret.asked(key) if value is None else value.strip())
+    if value is None:
+        raise usage(f"{key} needs a value", f"mycelium config set {key} <value>")
+    place = secret.path(key) if setting.secret else config.path()
     typed = config.parse(setting, value)
     if setting.unit == "handle" and value:
         typed = context.handle_of(value, key)
     config.write(key, typed)
-    stored = Value(typed, config.path())
-    document = {"key": key, "value": _for_json(setting, stored), "source": config.path()}
+    stored = Value(typed, place)
+    document = {"key": key, "value": _for_json(setting, stored), "source": place}
     here.out.answer(document, lambda _data, _paint: [f"{key} = {clean_line(config.shown(setting, typed))}"])
     winner = current(setting)
-    if winner.source != config.path() and typed != "":
+    if winner.source != place and typed != "":
         here.out.note(f"warning: {winner.source} is set in this shell, and wins over it")
     elif setting.scope == "hub":
         here.out.note(RESTART)

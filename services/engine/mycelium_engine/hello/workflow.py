@@ -47,7 +47,7 @@ class HelloRun:
 
     async def _ask(self, call: Call) -> Answer:
         try:
-            return await workflow.execute_activity(
+            answer: Answer = await workflow.execute_activity(
                 "call_model",
                 call,
                 result_type=Answer,
@@ -62,4 +62,5 @@ class HelloRun:
             )
         except ActivityError:
             detail = f"the hub could not ask the model, {MODEL_TRIES} times"
-            return Answer(slug="engine.failed", detail=detail, next="mycelium logs engine")
+            answer = Answer(slug="engine.failed", detail=detail, next="mycelium logs engine")
+        return answer

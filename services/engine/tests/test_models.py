@@ -1,0 +1,113 @@
+"""The one door to models: both protocols, every way to fail, and no key in any word of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from e2e.model import KEY, Model
+from mycelium_engine import models
+from mycelium_engine.models import ModelFailure
+from mycelium_engine.settings import ModelSettings
+
+pytestmark = pytest.mark.timeout(180)  # the library takes seconds to load
+
+
+def asked(model: Model, name: str = "openai/scripted", timeout_s: float = 30.0) -> ModelSettings:
+    return ModelSettings(name, model.url, KEY, timeout_s, 64)
+
+
+async def failure(settings: ModelSettings) -> ModelFailure:
+    with pytest.raises(ModelFailure) as raised:
+        await models.ask(settings, "Be brief.", "hello")
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "limit"),
+    [
+        ("openai/gpt-4.1", "/v1/chat/completions", "max_completion_tokens"),
+        ("openrouter/anthropic/claude-sonnet-4-6", "/v1/chat/completions", "max_tokens"),
+        ("ollama/llama3.3", "/v1/chat/completions", "max_tokens"),
+        ("elsewhere/some-model", "/v1/chat/completions", "max_tokens"),
+        ("anthropic/claude-sonnet-4-6", "/v1/messages", "max_tokens"),
+    ],
+)
+async def test_each_provider_is_asked_in_its_protocol(model: Model, name: str, path: str, limit: str) -> None:
+    """The model's name is what stands behind the provider's; what it may write is bounded; it is asked once."""
+    assert await models.ask(asked(model, name), "Be brief.", "hello") == "Hello from the script."
+
+    (question,) = model.asked
+    assert question.path == path
+    assert question.body["model"] == name.partition("/")[2]
+    assert question.body[limit] == 64
+    assert "Be brief." in question.text
+    assert "hello" in question.text
+
+
+@pytest.mark.parametrize("name", ["openai/scripted", "anthropic/scripted"])
+@pytest.mark.parametrize(
+    ("fault", "slug"),
+    [
+        ("auth", "model.auth"),
+        ("unknown", "model.unknown"),
+        ("refused", "model.refused"),
+        ("limited", "model.rate_limited"),
+        ("failed", "model.failed"),
+        ("empty", "model.empty"),
+        ("garbled", "model.unreadable"),
+    ],
+)
+async def test_each_failure_has_a_word_of_its_own(model: Model, name: str, fault: str, slug: str) -> None:
+    """Asked once, told once; the key is in no text of it, although the provider quotes it."""
+    model.fault = fault
+
+    said = await failure(asked(model, name))
+
+    assert said.slug == slug
+    assert KEY not in f"{said.detail} {said.next} {said!r} {said.__cause__!r}"
+    assert len(model.asked) == 1
+
+
+async def test_a_model_that_says_nothing_is_a_time_out(model: Model) -> None:
+    """However long the connection stays open."""
+    await asyncio.to_thread(models._load, "openai")
+    model.fault = "silent"
+
+    said = await failure(asked(model, timeout_s=0.3))
+
+    assert said.slug == "model.timeout"
+    assert "0.3 s" in said.detail
+
+
+async def test_nobody_at_the_address_is_told_with_the_address() -> None:
+    """A refused connection is no time-out and no answer."""
+    said = await failure(ModelSettings("ollama/llama3", "http://127.0.0.1:9", "", 30.0, 64))
+
+    assert said.slug == "model.unreachable"
+    assert "http://127.0.0.1:9" in said.detail
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        (ModelSettings(), "no model is set"),
+        (ModelSettings("llama3"), "not provider/model"),
+        (ModelSettings("openai/gpt-4.1"), "needs a key"),
+        (ModelSettings("elsewhere/some-model"), "has no address"),
+        (ModelSettings("ollama/llama3", "localhost:11434"), "no http address"),
+    ],
+)
+async def test_what_can_not_be_asked_says_what_to_set(settings: ModelSettings, word: str) -> None:
+    """Nothing is sent; the next command stands beside it."""
+    said = await failure(settings)
+
+    assert said.slug == "model.not_configured"
+    assert word in said.detail
+    assert said.next.startswith("mycelium config set llm.")
+
+
+def test_settings_do_not_show_the_key() -> None:
+    """A log line that holds them holds no secret."""
+    assert KEY not in repr(ModelSettings("openai/x", "", KEY))

@@ -1,0 +1,43 @@
+"""Asks the model for a reply, with the settings that a hub of this home would start with."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from mycelium_engine import models
+from mycelium_hub import settings
+from mycelium_hub.errors import Refused
+from mycelium_hub.finding import NOTE, OK, WRONG, Finding
+from mycelium_hub.home import Home
+
+ANSWER_S = 20.0
+TOKENS = 64
+WORDS = {"model.not_configured": "not configured", "model.auth": "auth failed"}
+
+
+def check(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it answers, and what is wrong when it does not. No model at all is a choice."""
+    try:
+        found = settings.load(home.path, environ)
+    except Refused:
+        return  # said of the settings
+    if not found.engines:
+        yield Finding("model", NOTE, "engines are off (runtime.engines)", "mycelium config set runtime.engines true")
+        return
+    asked = replace(found.model, timeout_s=min(ANSWER_S, found.model.timeout_s), max_tokens=TOKENS)
+    began = time.monotonic()
+    try:
+        asyncio.run(models.ask(asked, "You are asked whether you are there.", "Reply with the one word: here"))
+    except models.ModelFailure as failure:
+        words = WORDS.get(failure.slug, failure.slug.removeprefix("model.").replace("_", " "))
+        state = NOTE if failure.slug == "model.not_configured" and not asked.model else WRONG
+        yield Finding("model", state, f"{words}: {failure.detail}", _next(failure))
+        return
+    yield Finding("model", OK, f"{asked.model} answered within {time.monotonic() - began:.1f} s")
+
+
+def _next(failure: models.ModelFailure) -> str:
+    return "mycelium config show" if failure.next == models.CHECK else failure.next
