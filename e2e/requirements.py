@@ -42,6 +42,7 @@ ROWS = {
     "E2": "hello",
     "E11": "models",
     "E12": "runs that outlive any process",
+    "O1": "on a cluster: install, rooms as objects",
     "O3": "the hub on one machine",
     "all": "what holds for every command and every address",
 }
@@ -228,7 +229,22 @@ LISTED = (
     # E12 · runs
     _R("engines:temporal:loopback", "E12", "The hub's Temporal is reached from this machine only.", "I What must be true"),
     _R("engines:late", "E12", "A mention while Temporal is away is answered, once, when it is back.", "I What must be true"),
-    # O3 · the hub
+    # O1 · on a cluster (`make test-cluster`)
+    _R("cluster:install", "O1", "`helm install` on an empty namespace gives a hub, two of each service; `helm test` posts and receives.", "I What a user gets"),
+    _R("cluster:insecure", "O1", "That nobody signs in is said by the notes and by /health.", "I What must be true"),
+    _R("cluster:converse", "O1", "Two agents converse through the Service.", "I Proof"),
+    _R("cluster:own-subjects", "O1", "A service's NATS user may use its own subjects only.", "I What must be true"),
+    _R("cluster:network", "O1", "Pods reach what the design lets them reach, and nothing else.", "I What must be true"),
+    _R("cluster:room", "O1", "A Room object makes, changes and deletes a room, and shows its condition.", "I Proof"),
+    _R("cluster:room:names", "O1", "`spec.name` may hold spaces and accents, and never changes.", "I What must be true"),
+    _R("cluster:room:kept", "O1", "A room is kept where the policy says so, and where it was there before.", "I What a user gets"),
+    _R("cluster:room:killed", "O1", "An operator killed between two steps is followed by one that goes on.", "I Proof"),
+    _R("cluster:room:away", "O1", "A deletion while the operator is down is caught up with.", "I Proof"),
+    _R("cluster:upgrade", "O1", "A rolling update under load fails no acknowledged post.", "I Proof"),
+    _R("cluster:log-restarts", "O1", "A restart of the log under load fails no acknowledged post.", "D §4"),
+    _R("cluster:secrets", "O1", "What the first install made secret is kept by an upgrade.", "I What must be true"),
+    _R("cluster:uninstall", "O1", "Uninstall leaves nothing.", "I Proof"),
+    # O3 · the hub on one machine
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
     _R("hub:up:private", "O3", "Nobody else on the machine can read the hub's home.", "D §7"),

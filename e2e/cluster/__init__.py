@@ -1,0 +1,1 @@
+"""A hub on a real Kubernetes cluster: installed, used, broken, upgraded, uninstalled."""
