@@ -16,7 +16,7 @@ PAUSE_S = 0.01
 WARM = 5
 RECEIVED, WOKEN, COLD = 50, 6, 4
 IN_SEQUENCE, SENDERS, EACH = 1_000, 16, 60
-KILLS, KILL_SENDERS = 5, 4
+KILLS, KILL_SENDERS = 5, 2
 DEAD = (OSError, EOFError, RuntimeError, Refused)
 
 
@@ -67,13 +67,11 @@ async def receive(product: type[Peer]) -> list[float]:
 async def wake(product: type[Peer]) -> list[float]:
     """From the send until a process that waited has exited with the message."""
     async with running(product) as peer:
-        sender = await peer.sender()
-        samples = [await _wake(peer, sender) for _ in range(1 + WOKEN)]
-        await sender.close()
+        samples = [await _wake(peer) for _ in range(1 + WOKEN)]
         return samples[1:]
 
 
-async def _wake(peer: Peer, sender: Sender) -> float:
+async def _wake(peer: Peer) -> float:
     command, environment = peer.waiting_command()
     process = await asyncio.create_subprocess_exec(
         *command, env=environment, cwd=peer.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
@@ -82,12 +80,15 @@ async def _wake(peer: Peer, sender: Sender) -> float:
         while not await peer.is_waiting():
             await asyncio.sleep(PAUSE_S)
         mark = uuid.uuid4().hex
+        # A new one each time: servers close a connection that was silent for seconds.
+        sender = await peer.sender()
         began = now_ms()
         await sender.send(text(mark))
         out, _ = await process.communicate()
         took = now_ms() - began
     assert process.returncode == 0, process.returncode
     assert mark.encode() in out, out[:500]
+    await sender.close()
     await peer.taken()
     return took
 

@@ -39,9 +39,8 @@ class Mycelium(Peer):
         async def ask() -> None:
             self.port = int(json.loads(said.read_text(encoding="utf-8"))["url"].rsplit(":", 1)[1])
             health = await self._ask("GET", "/health")
-            if health["status"] != "ok":
+            if health["services"]["rooms"]["status"] != "ok":  # the one service that these jobs need
                 raise OSError(str(health))
-            assert health["services"]["rooms"]["status"] == "ok", health
 
         await answers(ask)
         if new:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from bench.peers.face import BIN, RECEIVER, Peer, answers
@@ -19,6 +20,10 @@ class Switchboard(Peer):
     name = f"agent-switchboard {VERSION}"
     durability = "SQLite; a message is gone after an hour"
     port = 0
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.signing: set[str] = set()
 
     async def start(self) -> None:
         self.port = testing.free_port()
@@ -47,8 +52,10 @@ class Switchboard(Peer):
 
     async def send_cold(self, text: str) -> None:
         await self.run(BIN / "switchboard", "dm", RECEIVER, text, SWITCHBOARD_AGENT_ID="avery-0")
+        self.signing.add("avery-0")
 
     def waiting_command(self) -> tuple[list[str], dict[str, str]]:
+        self.signing.add(RECEIVER)
         return [str(BIN / "switchboard"), "listen"], {**self.environment, "SWITCHBOARD_AGENT_ID": RECEIVER}
 
     async def is_waiting(self) -> bool:
@@ -57,6 +64,12 @@ class Switchboard(Peer):
     async def taken(self) -> None:
         # `listen` only peeks: without this the next one would exit at once with the same message.
         await self._ask("GET", f"/inbox?workspace={ROOM}&agent_id={RECEIVER}")
+
+    async def stop(self) -> None:
+        # A command leaves a process behind that keeps its key for a day.
+        for agent in self.signing:
+            await self.run(BIN / "switchboard", "signer", "--stop", SWITCHBOARD_AGENT_ID=agent)
+        await super().stop()
 
     async def stored(self) -> str:
         texts: list[str] = []
