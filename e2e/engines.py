@@ -1,6 +1,7 @@
 """A hub with engines, and the model that its tests script."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,9 @@ def answered(room: Room, message: dict[str, Any], handle: str = "greeter") -> di
     found = until(lambda: answers(room, message, handle), "the engine answers", ANSWER_S)
     assert len(found) == 1, found
     return found[0]
+
+
+def members(hub: Hub) -> list[dict[str, Any]]:
+    """The processes of a hub, as it tells of them."""
+    found: list[dict[str, Any]] = json.loads((hub.home / "run" / "processes.json").read_text())["items"]
+    return found

@@ -228,6 +228,7 @@ LISTED = (
     _R("engines:secret", "E11", "The model's key is sent to the model, and is nowhere else.", "I What must be true"),
     # E12 · runs
     _R("engines:temporal:loopback", "E12", "The hub's Temporal is reached from this machine only.", "I What must be true"),
+    _R("engines:runs:every-event", "E12", "Any process killed after any event of a run's history: the answer is posted, once.", "I What must be true"),
     _R("engines:late", "E12", "A mention while Temporal is away is answered, once, when it is back.", "I What must be true"),
     # O1 · on a cluster (`make test-cluster`)
     _R("cluster:install", "O1", "`helm install` on an empty namespace gives a hub, two of each service; `helm test` posts and receives.", "I What a user gets"),

@@ -83,7 +83,7 @@ def test_an_engine_is_created_listed_shown_asked_and_removed_on_the_command_line
 
 
 @requirement("engines:members")
-def test_an_engine_is_a_member_like_any_other(world: World, room: Room) -> None:
+def test_an_engine_is_a_member_like_any_other(room: Room) -> None:
     """Listed among the members; no agent is turned into one or removed as one."""
     room.join("sec")
     kinds = {row["handle"]: row["kind"] for row in room.api.get(room.at("members"), handle="avery").json["items"]}

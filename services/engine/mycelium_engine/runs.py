@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ LOOK_S = 0.25  # between the tries to reach Temporal
 PATIENCE_S = 30.0  # Temporal may take so long before health says that it is away
 AT_ONCE = 20  # activities of one process
 START_S = 10.0
+TASK = timedelta(seconds=5)  # a process that died with a decision in hand is noticed after this
 
 
 class Runs:
@@ -96,6 +98,7 @@ class Runs:
                     call,
                     id=kind.workflow_id(call),
                     task_queue=ENGINE,
+                    task_timeout=TASK,
                     id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
                 )
         except WorkflowAlreadyStartedError:

@@ -46,7 +46,7 @@ def get(here: Here, key: str) -> None:
 
 @command(
     "set",
-    example="mycelium config set runtime.backend_port 8001\nmycelium config set llm.api_key   # asks, and shows nothing",
+    example="mycelium config set runtime.backend_port 8001\nmycelium config set llm.api_key  # asks, shows nothing",
 )
 @click.argument("key", shell_complete=completing.settings)
 @click.argument("value", required=False)

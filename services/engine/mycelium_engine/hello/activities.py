@@ -55,27 +55,26 @@ class HelloActivities:
     @activity.defn(name="post_reply")
     async def post_reply(self, reply: Reply) -> None:
         """Post it once, however often this is tried. Raises `Unavailable`."""
-        answer = reply.answer
-        text = answer.text or in_words(answer)
-        try:
-            await self._post(reply, text, answer.slug, post_key(reply.run))
-        except Refusal as refusal:
-            if not refusal.slug.startswith("content."):
-                LOGGER.info("a reply is not posted: %s", refusal.slug)
-                return
-            said = Answer(slug="model.unfit", detail=f"the model's answer can't be posted: {refusal.detail}")
-            await self._post(reply, in_words(said), said.slug, post_key(f"{reply.run}:unfit"))
+        async with _heartbeat():
+            try:
+                await self._post(reply, reply.answer, post_key(reply.run))
+            except Refusal as refusal:
+                if not refusal.slug.startswith("content."):
+                    LOGGER.info("a reply is not posted: %s", refusal.slug)
+                    return
+                said = Answer(slug="model.unfit", detail=f"the model's answer can't be posted: {refusal.detail}")
+                await self._post(reply, said, post_key(f"{reply.run}:unfit"))
 
-    async def _post(self, reply: Reply, text: str, slug: str, key: str) -> None:
+    async def _post(self, reply: Reply, answer: Answer, key: str) -> None:
         call = reply.call
         shown = service_pb2.GetMessageRequest(room=call.room_id, message=call.message_id)
         asked = (await self._bus.ask(shown, service_pb2.GetMessageResponse, actor=_actor(call))).message.message
         request = service_pb2.PostMessageRequest(
             room=call.room_id,
-            content=text,
+            content=answer.text or in_words(answer),
             thread=asked.thread,
             reply_to=call.message_id,
-            metadata_json=json.dumps({"engine": {"kind": KIND, **({"error": slug} if slug else {})}}),
+            metadata_json=json.dumps({"engine": {"kind": KIND, **({"error": answer.slug} if answer.slug else {})}}),
             allow_unknown=True,
         )
         await self._bus.ask(request, service_pb2.PostMessageResponse, actor=_actor(call), key=key)

@@ -41,6 +41,7 @@ class HelloRun:
                 "post_reply",
                 Reply(call, answer, run),
                 start_to_close_timeout=timedelta(seconds=POST_S),
+                heartbeat_timeout=timedelta(seconds=HEARTBEAT_S),
                 retry_policy=AGAIN,
             )
         return answer.slug or "ok"

@@ -1,0 +1,150 @@
+"""From a mention to the reply: rooms, two replicas of the engine service, Temporal and a model, all real."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from e2e.model import KEY, Model
+from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium_engine.calls import Call
+from mycelium_engine.reactions import mentions
+from mycelium_engine.runs import Runs
+from mycelium_engine.service import service
+from mycelium_engine.settings import EngineSettings, ModelSettings
+from mycelium_kernel import run
+from mycelium_kernel.run import Runtime
+from mycelium_kernel.service import Stored
+from mycelium_kernel.testing import NatsServer
+from services.engine.tests.conftest import NAMESPACE
+from services.rooms.tests.live import Ask, asking, running
+
+pytestmark = pytest.mark.timeout(180)
+BOUND_S = 60.0
+
+
+@dataclass
+class World:
+    """A room `demo` with the engine @greeter, how to ask rooms, and what an engine service is started with."""
+
+    ask: Ask
+    nats: NatsServer
+    settings: EngineSettings
+    room_id: str
+
+    @contextlib.asynccontextmanager
+    async def engines(self, count: int) -> AsyncIterator[list[Runtime]]:
+        """So many replicas of the service, for the time of the block."""
+        async with contextlib.AsyncExitStack() as stack:
+            runtimes = []
+            for _ in range(count):
+                runtime = await run.start(service(self.settings), self.nats.settings("engine"), None)
+                stack.push_async_callback(runtime.stop)
+                runtimes.append(runtime)
+            yield runtimes
+
+    async def post(self, text: str) -> views_pb2.Message:
+        found: views_pb2.Message = (await self.ask(service_pb2.PostMessageRequest(room="demo", content=text))).message
+        return found
+
+    async def replies(self, message: views_pb2.Message) -> list[views_pb2.Message]:
+        request = service_pb2.ListMessagesRequest(room="demo", limit=500, sender="greeter", all=True)
+        found = (await self.ask(request)).messages
+        return [reply for reply in found if reply.reply_to == message.id]
+
+    async def answered(self, message: views_pb2.Message) -> list[views_pb2.Message]:
+        """The replies, once there is one and the delivery is acknowledged."""
+        async with asyncio.timeout(BOUND_S):
+            while not (found := await self.replies(message)) or not await self.is_done(message):
+                await asyncio.sleep(0.05)
+        return found
+
+    async def is_done(self, message: views_pb2.Message) -> bool:
+        receipts = (await self.ask(service_pb2.ListReceiptsRequest(room="demo", message=message.id))).receipts
+        return all(receipt.state == views_pb2.DELIVERY_STATE_ACKNOWLEDGED for receipt in receipts)
+
+
+@pytest.fixture
+async def world(nats: NatsServer, server: Client, key_file: str, model: Model, tmp_path: Path) -> AsyncIterator[World]:
+    """Everything but the engine service itself."""
+    settings = EngineSettings(
+        server.service_client.config.target_host,
+        NAMESPACE,
+        key_file,
+        ModelSettings("openai/scripted", model.url, KEY, 30.0, 64),
+    )
+    async with running(nats, tmp_path / "tables"), asking(nats) as ask:
+        room = (await ask(service_pb2.CreateRoomRequest(name="demo"))).room
+        await ask(_engine())
+        yield World(ask, nats, settings, room.id)
+
+
+def _engine(**fields: bool) -> service_pb2.SaveMemberRequest:
+    return service_pb2.SaveMemberRequest(
+        room="demo",
+        handle="greeter",
+        kind=views_pb2.MEMBER_KIND_ENGINE,
+        engine_kind=views_pb2.ENGINE_KIND_HELLO,
+        **fields,
+    )
+
+
+async def test_two_replicas_answer_each_mention_once(world: World, model: Model) -> None:
+    """Who of them gets a mention, and how often it is told, makes no difference."""
+    async with world.engines(2):
+        messages = await asyncio.gather(*(world.post(f"@greeter number {number}") for number in range(6)))
+        replies = [await world.answered(message) for message in messages]
+
+    assert [len(found) for found in replies] == [1] * 6
+    assert len(model.asked) == 6
+
+
+async def test_a_mention_that_comes_twice_makes_one_run(world: World, model: Model) -> None:
+    """The run was started, and the service died before it could say so: the mention comes again."""
+    async with world.engines(1):
+        await world.answered(await world.post("@greeter warm up"))
+    message = await world.post("@greeter hello")
+    call = Call(world.room_id, message.id, "greeter")
+    async with world.engines(2) as replicas:
+        runs = Runs(world.settings)
+        working = asyncio.create_task(runs.work(replicas[0]))
+        await _started(runs, call)
+        event = events_pb2.MessagePosted(
+            room_id=world.room_id,
+            engines=[events_pb2.EngineCall(queue="greeter", kind=views_pb2.ENGINE_KIND_HELLO)],
+        )
+        for replica in (*replicas, *replicas):
+            await mentions(runs).run(replica, event, Stored(1, "", "", "", ""))
+        assert len(await world.answered(message)) == 1
+        working.cancel()
+        await asyncio.wait((working,))
+
+    assert len(model.asked) == 2
+
+
+async def _started(runs: Runs, call: Call) -> None:
+    async with asyncio.timeout(BOUND_S):
+        while runs._client is None:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.05)
+    assert await runs.start(views_pb2.ENGINE_KIND_HELLO, call)
+    assert await runs.start(views_pb2.ENGINE_KIND_HELLO, call)
+
+
+async def test_a_paused_engine_answers_when_it_is_resumed(world: World, model: Model) -> None:
+    """Like any member: what came meanwhile waits for it."""
+    await world.ask(_engine(paused=True))
+    async with world.engines(1):
+        message = await world.post("@greeter hello")
+        other = await world.post("nobody is named here")
+        assert not await world.replies(message)
+        await world.ask(_engine(paused=False))
+        assert len(await world.answered(message)) == 1
+
+    assert other.mentions == []
+    assert len(model.asked) == 1
