@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
@@ -32,7 +33,10 @@ async def run(given: OperatorSettings) -> None:
         aiohttp.ClientSession() as to_hub,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as to_cluster,
     ):
-        operator = Operator(Hub(to_hub, given.gateway), Cluster(to_cluster, Access(server)), _now)
+        cluster = Cluster(to_cluster, Access(server))
+        if not await cluster.knows_rooms():
+            sys.exit("the cluster does not know Rooms: helm install mycelium-crds charts/mycelium-crds")
+        operator = Operator(Hub(to_hub, given.gateway), cluster, _now)
         await kopf.operator(
             registry=handlers.registry(operator, kopf.login_with_service_account, given.resync_s),
             namespaces=[given.namespace],

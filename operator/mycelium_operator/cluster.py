@@ -33,6 +33,16 @@ class Cluster:
         self._session = session
         self._access = access
 
+    async def knows_rooms(self) -> bool:
+        """Whether the cluster has the kind at all."""
+        try:
+            found = await self._call("GET", f"/apis/{names.API_VERSION}")
+        except aiohttp.ClientResponseError as error:
+            if error.status == 404:
+                return False
+            raise
+        return any(one["name"] == names.ROOMS for one in found["resources"])
+
     async def read(self, body: Mapping[str, Any]) -> Json | None:
         """The Room as it is now; None when it has gone."""
         try:

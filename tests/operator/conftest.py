@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,30 +49,38 @@ class Kubernetes:
 
     @contextlib.asynccontextmanager
     async def operator(self, hub_url: str = "", resync_s: float = 3600) -> AsyncIterator[None]:
-        """An operator, for the time of the block."""
-        ready, stop = asyncio.Event(), asyncio.Event()
+        """An operator, for the time of the block.
+
+        In an event loop of its own: at its end it waits for whatever else is in its loop.
+        """
+        ready, stop = threading.Event(), threading.Event()
+        running = asyncio.create_task(
+            asyncio.to_thread(lambda: asyncio.run(self._operate(hub_url or self.hub.url, resync_s, ready, stop)))
+        )
+        started = asyncio.create_task(asyncio.to_thread(ready.wait, BOUND_S))
+        await asyncio.wait((running, started), return_when=asyncio.FIRST_COMPLETED)
+        try:
+            assert not running.done(), running.result()
+            yield
+        finally:
+            stop.set()
+            await asyncio.wait_for(running, BOUND_S)
+
+    async def _operate(self, hub_url: str, resync_s: float, ready: threading.Event, stop: threading.Event) -> None:
+        def login(**_: Any) -> kopf.ConnectionInfo:
+            return kopf.ConnectionInfo(server=self.url, token="t", default_namespace="ns")
+
         async with aiohttp.ClientSession() as session:
-            access = Access(self.url, Path("/nowhere"))
-            operator = Operator(HubClient(session, hub_url or self.hub.url), Cluster(session, access), lambda: "T")
-
-            def login(**_: Any) -> kopf.ConnectionInfo:
-                return kopf.ConnectionInfo(server=self.url, token="t", default_namespace="ns")
-
-            running = asyncio.create_task(
-                kopf.operator(
-                    registry=handlers.registry(operator, login, resync_s),
-                    namespaces=["ns"],
-                    standalone=True,
-                    ready_flag=ready,
-                    stop_flag=stop,
-                )
+            operator = Operator(
+                HubClient(session, hub_url), Cluster(session, Access(self.url, Path("/nowhere"))), lambda: "T"
             )
-            await asyncio.wait_for(ready.wait(), BOUND_S)
-            try:
-                yield
-            finally:
-                stop.set()
-                await asyncio.wait_for(running, BOUND_S)
+            await kopf.operator(
+                registry=handlers.registry(operator, login, resync_s),
+                namespaces=["ns"],
+                standalone=True,
+                ready_flag=ready,
+                stop_flag=stop,
+            )
 
     async def create(self, object_name: str, **spec: Any) -> None:
         metadata = {

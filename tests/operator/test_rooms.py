@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
+
 from e2e.web import path
 from mycelium_operator import names
+from mycelium_operator.cluster import Access, Cluster
 
 
 def shown(kubernetes: Any, name: str) -> dict[str, Any] | None:
@@ -198,3 +201,12 @@ async def test_a_room_that_was_made_but_not_written_down_is_deleted_too(kubernet
     async with kubernetes.operator():
         await kubernetes.until(lambda: kubernetes.room("lost") is None)
     assert shown(kubernetes, "lost") is None
+
+
+async def test_a_cluster_without_the_kind_is_noticed(kubernetes: Any) -> None:
+    """The operator ends and says which chart to install, instead of watching nothing."""
+    async with aiohttp.ClientSession() as session:
+        cluster = Cluster(session, Access(kubernetes.url))
+        assert await cluster.knows_rooms()
+        del kubernetes.server.resources[f"{names.API_VERSION}/{names.ROOMS}"]
+        assert not await cluster.knows_rooms()
