@@ -25,7 +25,7 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## this menu
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- using it ---------------------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ IMAGES := gateway rooms engine operator nats temporal
 ARCHIVES := $(IMAGES:%=build/images/%.tar)
 ON_CLUSTER = export CLUSTER="$(CLUSTER)" PATH="$(CLUSTER_BIN):$$PATH" KUBECONFIG="$$("$(CLUSTER)" kubeconfig)";
 
-.PHONY: images cluster-up test-cluster cluster-down
+.PHONY: images cluster-up test-cluster bench-cluster cluster-down
 images: $(ARCHIVES) ## the image of each service, as archives in build/images
 
 cluster-up: $(ARCHIVES) ## start the cluster and install a hub on it
@@ -118,7 +118,11 @@ cluster-up: $(ARCHIVES) ## start the cluster and install a hub on it
 
 test-cluster: setup $(ARCHIVES) ## install, use, break, upgrade and uninstall it on the cluster
 	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
-	@$(ON_CLUSTER) python -m pytest e2e/cluster -m cluster $(ARGS)
+	@$(ON_CLUSTER) TAG="$(TAG)" python -m pytest e2e/cluster -m cluster $(ARGS)
+
+bench-cluster: setup $(ARCHIVES) ## how large the images are, and how long an install takes
+	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
+	@$(ON_CLUSTER) TAG="$(TAG)" python -m bench.cluster $(ARGS)
 
 cluster-down: ## end the cluster and everything on it; the images stay
 	@"$(CLUSTER)" down
