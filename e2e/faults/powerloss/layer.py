@@ -22,7 +22,9 @@ class Layer:
     def __init__(self, folder: Path, *, journal: bool = False) -> None:
         self.folder = folder
         command = [sys.executable, "-m", "e2e.faults.powerloss.serve", str(folder), *["--journal"] * journal]
-        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self.program = subprocess.Popen(  # in a session of its own: a signal that ends the tests must not end it first
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+        )
         self._hear()
 
     def freeze(self, after: int = 0, *, unsynced: bool = False) -> None:

@@ -3,6 +3,7 @@
 As `linux/fuse.h` has it, version 7.31. No library: the few structures that a store of files needs are here.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -133,7 +134,8 @@ class Mount:
     def abort(self) -> None:
         """Answer nothing any more. Whoever waits for an answer, or asks later, gets an error."""
         os.close(self.device)
-        _call("umount2", os.fsencode(self.folder), DETACH)
+        with contextlib.suppress(OSError):  # somebody else has unmounted it
+            _call("umount2", os.fsencode(self.folder), DETACH)
 
 
 def _begin(request: Request) -> bytes:

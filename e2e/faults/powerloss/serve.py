@@ -3,9 +3,9 @@
     python -m e2e.faults.powerloss.serve FOLDER [--journal]
 
 One line of JSON on stdin, one on stdout for it: `{"freeze": n, "unsynced": false}` answers so many more requests of the
-kernel and then none (true: none from the first moment after them at which something is not synced); `{"cut": seed}`
-lets everybody who waits go with an error, loses what was not synced (null: all of it; a number: some survives, by that
-seed), and mounts what is left. At the end of stdin it unmounts and ends.
+kernel and then none (true: none from the first moment after them at which something is not synced, or from the 500th
+request); `{"cut": seed}` lets everybody who waits go with an error, loses what was not synced (null: all of it; a
+number: some survives, by that seed), and mounts what is left. At the end of stdin it unmounts and ends.
 """
 
 import dataclasses
@@ -21,6 +21,7 @@ from e2e.faults.powerloss.disk import Disk
 from e2e.faults.powerloss.protocol import Mount
 
 STDIN = 0
+PATIENCE = 500  # requests
 
 
 class Server:
@@ -40,17 +41,23 @@ class Server:
     def serve(self) -> None:
         """Until stdin ends, or somebody unmounts the folder."""
         say({"mounted": self.folder})
+        try:
+            self.serve_on()
+        finally:
+            self.mount.abort()
+
+    def serve_on(self) -> None:
+        """Answer the kernel and the test, whoever asks."""
         while True:
             sources = [STDIN] if self.frozen else [STDIN, self.mount.device]
             ready, _, _ = select.select(sources, [], [])
             if STDIN in ready:
                 line = os.read(STDIN, 4096)
                 if not line:
-                    break
+                    return
                 self.obey(json.loads(line))
             elif not self.answer_one():
                 return
-        self.mount.abort()
 
     def answer_one(self) -> bool:
         """Answer one request."""
@@ -62,7 +69,9 @@ class Server:
         return True
 
     def _freeze_when_due(self) -> None:
-        if self.left is not None and self.left <= 0 and (self.disk.is_unsynced() or not self.unsynced):
+        if self.left is None or self.left > 0:
+            return
+        if self.disk.is_unsynced() or not self.unsynced or self.left < -PATIENCE:
             self.frozen = True
             say({"frozen": True})
 
