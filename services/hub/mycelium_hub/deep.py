@@ -59,8 +59,7 @@ def _look(home: Home) -> list[Finding]:
             stack.callback(rebuild.close)
         others = [line for store in stores if store is not chosen for line in _other(store, rebuilds)]
         said = [line for store in stores for line in _store(home, store, stores)] + others
-        if not _is_whole(chosen, replicas):
-            said += [line for replica in replicas for line in _lost(chosen, replica, rebuilds)]
+        said += [line for replica in replicas for line in _lost(chosen, replica)]
         return said + [line for replica in replicas for line in _tables(home, replica)]
 
 
@@ -101,6 +100,9 @@ def _store(home: Home, store: Store, stores: list[Store]) -> Iterator[Finding]:
     for damage in store.damage:
         seen = f"{damage.path.relative_to(home.path)}: {damage.what}"
         yield Finding("store", WRONG, seen, _advice(damage, store, stores), deep_mend.of_store(home, damage))
+    if store.kept:
+        seen = f"{store.path.name}: {len(store.kept)} blocks were mended at a start with the loss of a record"
+        yield Finding("store", NOTE, f"{seen}; as they were they are in {store.kept[0].parent}")
     if not store.damage:
         unsealed = f"; {store.unsealed} small files have none" if store.unsealed else ""
         seen = f"{store.path.name}: {store.facts} facts, {store.size / 1e6:.1f} MB, every checksum is right{unsealed}"
@@ -124,9 +126,9 @@ def _other(store: Store, rebuilds: list[Rebuild]) -> Iterator[Finding]:
             yield Finding("store", WRONG, seen, COPY.format(store=store.path))
 
 
-def _lost(store: Store, replica: Replica, rebuilds: list[Rebuild]) -> Iterator[Finding]:
+def _lost(store: Store, replica: Replica) -> Iterator[Finding]:
     """What the tables have read that the store has no more."""
-    lost = [one for rebuild in rebuilds if rebuild.name == replica.name for one in rebuild.lost(replica)]
+    lost = replica.lost
     if lost:
         listed = ", ".join(f"{sequence} of room {room}" for room, sequence in lost[:FEW])
         more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""

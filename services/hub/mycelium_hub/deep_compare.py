@@ -39,6 +39,7 @@ class Replica:
     is_open: bool = False
     is_compared: bool = False
     found: list[str] = field(default_factory=list)
+    lost: list[tuple[str, int]] = field(default_factory=list)  # facts by room that it has read, and the store lacks
 
     @classmethod
     def open(cls, path: Path, name: str, projection: Projection) -> Replica:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
 
 TOGETHER = 1_000  # facts in a transaction
+READ = "SELECT room_id, sequence FROM chain ORDER BY sequence"
+READ_TWICE = "SELECT chain.room_id, sequence FROM chain JOIN feed USING (sequence) ORDER BY sequence"
 HASH = "SELECT hash FROM chain WHERE room_id = ? AND sequence = ?"
 
 
@@ -51,6 +54,7 @@ class Rebuild:
         self._tables.commit(self._last)
         self._tables.shrink()
         for replica in self._replicas:
+            replica.lost = self._lost(replica, READ)
             replica.check_file(self._path)
         self._tables.begin()
 
@@ -60,7 +64,11 @@ class Rebuild:
             self._tables.commit(replica.position)
             self._sweep()
             self._tables.shrink()
-            replica.compare(self._path)
+            replica.lost = self._lost(replica, READ_TWICE)
+            if replica.lost:
+                replica.check_file(self._path)
+            else:
+                replica.compare(self._path)
             self._tables.begin()
 
     def _sweep(self) -> None:
@@ -94,11 +102,18 @@ class Rebuild:
         row = self._tables.one("SELECT max(sequence) FROM chain")
         return int(row[0] or 0) if row else 0
 
-    def lost(self, replica: Replica) -> list[tuple[str, int]]:
-        """Facts by room that a replica has read and that are not in the store any more."""
-        rows = replica.connection.execute("SELECT room_id, sequence FROM chain ORDER BY sequence").fetchall()
-        pairs = [(room_id.decode(), sequence) for room_id, sequence in rows]
-        return [pair for pair in pairs if not self._tables.is_erased(pair[0]) and not self._tables.one(HASH, *pair)]
+    def _lost(self, replica: Replica, listed: str) -> list[tuple[str, int]]:
+        """Facts by room that a replica has read and that are not in the store any more.
+
+        While nothing else says that the store has lost some, only those that two of its tables tell of.
+        """
+        try:
+            rows = replica.connection.execute(listed).fetchall()
+        except sqlite3.DatabaseError:
+            return []  # it is told by those who look at the file
+        kept = {sequence for (sequence,) in self._tables.all("SELECT sequence FROM chain")}
+        pairs = [(room_id.decode(errors="replace"), sequence) for room_id, sequence in rows if sequence not in kept]
+        return [pair for pair in pairs if not self._tables.is_erased(pair[0])]
 
     def close(self) -> None:
         """The folder is deleted by whoever made it."""

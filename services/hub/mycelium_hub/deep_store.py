@@ -26,6 +26,7 @@ FACTS = Path("jetstream/APP/streams") / subjects.STREAM
 UNSEALED = ("tav.idx", "peers.idx")  # of a raft group: what it voted, and who is in it
 STATE_MAGIC = b"\x16\x02"
 STATE_SMALLEST = 6
+KEPT = "damaged"  # the folder, beside the server's own, for blocks as they were before a record was taken out
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class Store:
             return ""
 
     @property
+    def kept(self) -> list[Path]:
+        """Blocks as they were before a record was taken out of them (`guard`)."""
+        return sorted((self.path / KEPT).glob("*"))
+
+    @property
     def is_lossy(self) -> bool:
         """Whether facts may be missing that nobody can mend here."""
         return any(
@@ -108,7 +114,7 @@ class Store:
     def _block(self, folder: Path, path: Path) -> list[Record]:
         content = _read(path) or b""  # compacted meanwhile
         self.size += len(content)
-        records, broken = deep_block.read(content, _key(f"{folder.name}-{path.stem}"))
+        records, broken = records_of(folder, path, content)
         for one in broken:
             patch = (one.place, one.mended) if one.mended else None
             record = deep_block.parse(one.mended, 0, len(one.mended))
@@ -116,6 +122,11 @@ class Store:
             if record:
                 records.append(dataclasses.replace(record, place=one.place))
         return sorted(records, key=lambda record: record.place)
+
+
+def records_of(folder: Path, path: Path, content: bytes) -> tuple[list[Record], list[deep_block.Broken]]:
+    """The whole records of a block of a stream, and what is none."""
+    return deep_block.read(content, _key(f"{folder.name}-{path.stem}"))
 
 
 def blocks(folder: Path) -> list[Path]:

@@ -8,9 +8,10 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from mycelium_hub import address, nats_config
+from mycelium_hub import address, guard, nats_config
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, write_private
 from mycelium_hub.nats_config import Place, User
@@ -95,7 +96,8 @@ def _command(home: Home, place: Place, roster: Roster) -> ChildCommand:
         roster.put(Member(place.name, NATS, place.number, pid, place.port, restarts=restarts))
 
     ready, answers = _ready(place.port), _answers(place.port)
-    return ChildCommand(place.name, command, ready, signal.SIGINT, answers, started=started)
+    before = partial(guard.look, home.store_of(place.number), is_only=not place.route)
+    return ChildCommand(place.name, command, ready, signal.SIGINT, answers, started=started, before=before)
 
 
 async def _start_all(children: tuple[Child, ...]) -> None:

@@ -42,6 +42,10 @@ def _unheard(_pid: int, _restarts: int) -> None:
     return
 
 
+def _nothing() -> None:
+    return
+
+
 @dataclass(frozen=True)
 class ChildCommand:
     """What to run, how to tell that it is ready, and how to tell that it still answers.
@@ -49,8 +53,8 @@ class ChildCommand:
     `answers` returns once it does, or when it can't be called at all: then it is starting, or has ended, which is seen
     otherwise. A child that may be killed at any moment without losing anything may have one. `environment` None hands
     on the hub's own; `files` are open files that the child inherits under their numbers. `started` is told of each
-    start: the process id, and how many starts came before it. `output` is the
-    file that gets what it prints; without one it prints where the hub does.
+    start: the process id, and how many starts came before it. `before` is called, in a thread, before each start.
+    `output` is the file that gets what it prints; without one it prints where the hub does.
     """
 
     name: str
@@ -62,6 +66,7 @@ class ChildCommand:
     environment: Mapping[str, str] | None = None
     files: tuple[int, ...] = ()
     started: Callable[[int, int], None] = _unheard
+    before: Callable[[], None] = _nothing
     output: Path | None = None
 
 
@@ -146,6 +151,7 @@ class Child:
         return True
 
     async def _spawn(self) -> asyncio.subprocess.Process:
+        await asyncio.to_thread(self.what.before)
         printed = os.open(self.what.output, PRINTED, 0o600) if self.what.output else None
         try:
             self.process = await self._exec(printed)
