@@ -61,7 +61,7 @@ class World:
     async def answered(self, message: views_pb2.Message) -> list[views_pb2.Message]:
         """The replies, once there is one and the delivery is acknowledged."""
         async with asyncio.timeout(BOUND_S):
-            while not (found := await self.replies(message)) or not await self.is_done(message):
+            while not (found := await self.replies(message)) or not await self.is_done(message):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         return found
 
@@ -85,13 +85,13 @@ async def world(nats: NatsServer, server: Client, key_file: str, model: Model, t
         yield World(ask, nats, settings, room.id)
 
 
-def _engine(**fields: bool) -> service_pb2.SaveMemberRequest:
+def _engine(*, paused: bool | None = None) -> service_pb2.SaveMemberRequest:
     return service_pb2.SaveMemberRequest(
         room="demo",
         handle="greeter",
         kind=views_pb2.MEMBER_KIND_ENGINE,
         engine_kind=views_pb2.ENGINE_KIND_HELLO,
-        **fields,
+        paused=paused,
     )
 
 
@@ -117,7 +117,7 @@ async def test_a_mention_that_comes_twice_makes_one_run(world: World, model: Mod
         await _started(runs, call)
         event = events_pb2.MessagePosted(
             room_id=world.room_id,
-            engines=[events_pb2.EngineCall(queue="greeter", kind=views_pb2.ENGINE_KIND_HELLO)],
+            engines=[views_pb2.EngineCall(queue="greeter", kind=views_pb2.ENGINE_KIND_HELLO)],
         )
         for replica in (*replicas, *replicas):
             await mentions(runs).run(replica, event, Stored(1, "", "", "", ""))

@@ -53,6 +53,23 @@ async def test_a_room_can_not_be_made_twice(http: httpx2.AsyncClient) -> None:
     assert slug(await http.patch("/api/rooms/demo", json={})) == (422, "request.invalid")
 
 
+async def test_an_engine_is_added_listed_shown_and_removed(http: httpx2.AsyncClient) -> None:
+    """It is a member; an agent is none, and does not become one."""
+    path = "/api/rooms/demo/engines"
+    added = await http.post(path, json={"handle": "Greeter", "kind": "hello"}, headers=AVERY)
+    again = await http.post(path, json={"handle": "greeter", "kind": "hello", "description": "says hello"})
+
+    assert (added.status_code, again.status_code) == (201, 200)
+    assert (await http.get(path)).json() == {"items": [again.json()], "next": None}
+    assert (await http.get(f"{path}/greeter")).json() == again.json()
+    assert (await http.get("/api/rooms/demo/members/greeter")).json()["kind"] == "engine"
+    assert slug(await http.get(f"{path}/engineer")) == (404, "engine.not_found")
+    assert slug(await http.post(path, json={"handle": "engineer", "kind": "hello"})) == (409, "handle.taken")
+    assert slug(await http.post(path, json={"handle": "other", "kind": "unheard-of"})) == (422, "request.invalid")
+    assert (await http.delete(f"{path}/greeter")).status_code == 204
+    assert slug(await http.get(f"{path}/greeter")) == (404, "member.not_found")
+
+
 async def test_a_member_is_added_listed_changed_and_removed(http: httpx2.AsyncClient) -> None:
     """Adding one that is there changes it."""
     path = "/api/rooms/demo/members"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from services.hub.tests.conftest import HubCommand
 
 Wait = Callable[[Callable[[], object]], None]
-PARTS = ["config", "files", "hub", "port", "drift", "limits", "nats", "stream", "log", "clock", "tables"]
+PARTS = ["config", "files", "hub", "port", "drift", "limits", "nats", "stream", "log", "clock", "tables", "model"]
 
 
 def look(hub: HubCommand, *flags: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:

@@ -182,10 +182,10 @@ def _mentions(loaded: Posting | Amending, sender: str, *, allow_unknown: bool) -
     return [_mention(addressee, sender, by_engine=loaded.by_engine) for addressee in loaded.addressees]
 
 
-def _engines(loaded: Posting | Amending, deliver_to: Sequence[str]) -> list[events_pb2.EngineCall]:
+def _engines(loaded: Posting | Amending, deliver_to: Sequence[str]) -> list[views_pb2.EngineCall]:
     """The engines among those that get it."""
     called = (one for one in loaded.addressees if one.engine and one.queue in deliver_to)
-    return [events_pb2.EngineCall(queue=one.queue, kind=one.engine) for one in called]
+    return [views_pb2.EngineCall(queue=one.queue, kind=one.engine) for one in called]
 
 
 def _mention(addressee: Addressee, sender: str, *, by_engine: bool) -> views_pb2.Mention:

@@ -46,7 +46,7 @@ def _check_post(event: events_pb2.MessagePosted) -> None:
     _ids(event.message_id, *filter(None, (event.thread, event.reply_to)))
     _need(not event.kind or KIND.fullmatch(event.kind) is not None, "an event of no kind")
     _need(event.status in {"", *STATUSES}, "an event of no status")
-    _queues(*event.deliver_to)
+    _queues(*event.deliver_to, *(call.queue for call in event.engines))
     _mentions(event.mentions)
     _times(event.created_at, event.expires_at)
 
@@ -54,7 +54,7 @@ def _check_post(event: events_pb2.MessagePosted) -> None:
 def _check_amendment(event: events_pb2.MessageAmended) -> None:
     check_content(event.content)
     _ids(event.message_id)
-    _queues(*event.deliver_to)
+    _queues(*event.deliver_to, *(call.queue for call in event.engines))
     _mentions(event.mentions)
 
 

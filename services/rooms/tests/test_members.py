@@ -9,9 +9,9 @@ import pytest
 
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium.rooms.v1 import views_pb2
-from mycelium_kernel.service import Done
+from mycelium_kernel.service import Done, Fact
 from mycelium_rooms import loads_deliveries
-from services.rooms.tests.hub import ENGINE, USER, Hub, states
+from services.rooms.tests.hub import AGENT, ENGINE, USER, Hub, states
 
 THREAD = "0190aaaa-0000-7000-8000-00000000beef"
 
@@ -159,3 +159,41 @@ def test_a_hundred_thousand_unread_cost_a_wake_nothing(demo: Hub) -> None:
     )
     after = costs()
     assert all(now <= then + 200 for then, now in zip(before, after, strict=True)), (before, after)
+
+
+def test_a_post_tells_which_engines_it_wakes(demo: Hub) -> None:
+    """In the fact itself, seats too; what wakes nobody is not among them."""
+    for handle in ("greeter", "other"):
+        demo.agent(handle, kind=ENGINE, engine_kind=views_pb2.ENGINE_KIND_HELLO)
+    demo.agent("aligner", kind=ENGINE)
+    fact = demo.decide(pb.PostMessageRequest(room="demo", content="@greeter#2 @~other @engineer @aligner"), "avery")
+    assert isinstance(fact, Fact)
+    assert list(fact.event.deliver_to) == ["greeter#2", "engineer", "aligner"]
+    assert [(call.queue, call.kind) for call in fact.event.engines] == [("greeter#2", views_pb2.ENGINE_KIND_HELLO)]
+
+
+def test_an_engines_words_wake_no_engine(demo: Hub) -> None:
+    """Nor does what it amends; agents get its words like anybody's."""
+    for handle in ("greeter", "other"):
+        demo.agent(handle, kind=ENGINE, engine_kind=views_pb2.ENGINE_KIND_HELLO)
+    words = pb.PostMessageRequest(room="demo", content="ask @other or @engineer")
+    message = demo.ask(words, "greeter").message
+    assert states(message.mentions) == {"other": "silent", "engineer": "queued"}
+    amended = demo.decide(pb.AmendMessageRequest(room="demo", message=message.id, content="ask @other"), "greeter")
+    assert isinstance(amended, Fact)
+    assert not amended.event.engines
+    assert not amended.event.deliver_to
+    demo.leave("greeter")
+    assert states(demo.ask(words, "greeter").message.mentions) == {"other": "queued", "engineer": "queued"}
+
+
+def test_an_engine_is_never_made_of_an_agent(demo: Hub) -> None:
+    """Whoever wrote to the agent would get no answer any more; and which engine it is belongs to engines alone."""
+    hello = views_pb2.ENGINE_KIND_HELLO
+    demo.refused("handle.taken", pb.SaveMemberRequest(room="demo", handle="engineer", kind=ENGINE, engine_kind=hello))
+    demo.refused("request.invalid", pb.SaveMemberRequest(room="demo", handle="new", engine_kind=hello))
+    demo.agent("greeter", kind=ENGINE, engine_kind=hello)
+    demo.ask(pb.SaveMemberRequest(room="demo", handle="greeter", description="kept"), "avery")
+    assert demo.ask(pb.GetMemberRequest(room="demo", handle="greeter")).member.engine_kind == hello
+    demo.ask(pb.SaveMemberRequest(room="demo", handle="greeter", kind=AGENT), "avery")
+    assert demo.ask(pb.GetMemberRequest(room="demo", handle="greeter")).member.engine_kind == 0

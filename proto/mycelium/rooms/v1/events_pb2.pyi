@@ -352,7 +352,7 @@ class MessagePosted(_message.Message):
         """When an event expires; absent when never."""
 
     @_builtins.property
-    def engines(self) -> _containers.RepeatedCompositeFieldContainer[Global___EngineCall]:
+    def engines(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.EngineCall]:
         """The engines among `deliver_to`."""
 
     def __init__(
@@ -375,7 +375,7 @@ class MessagePosted(_message.Message):
         kind: _builtins.str = ...,
         status: _builtins.str = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
-        engines: _abc.Iterable[Global___EngineCall] | None = ...,
+        engines: _abc.Iterable[_views_pb2.EngineCall] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -384,32 +384,6 @@ class MessagePosted(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MessagePosted: _TypeAlias = MessagePosted  # noqa: Y015
-
-@_typing.final
-class EngineCall(_message.Message):
-    """EngineCall names an engine that a message wakes."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    QUEUE_FIELD_NUMBER: _builtins.int
-    KIND_FIELD_NUMBER: _builtins.int
-    queue: _builtins.str
-    """Its queue: the handle, with `#seat` when a seat was named."""
-    kind: _views_pb2.EngineKind.ValueType
-    """Which engine it is."""
-    def __init__(
-        self,
-        *,
-        queue: _builtins.str = ...,
-        kind: _views_pb2.EngineKind.ValueType = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "queue", b"queue"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___EngineCall: _TypeAlias = EngineCall  # noqa: Y015
 
 @_typing.final
 class EventStatusSet(_message.Message):
@@ -590,7 +564,7 @@ class MessageAmended(_message.Message):
         """When."""
 
     @_builtins.property
-    def engines(self) -> _containers.RepeatedCompositeFieldContainer[Global___EngineCall]:
+    def engines(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.EngineCall]:
         """The engines among `deliver_to`."""
 
     def __init__(
@@ -603,7 +577,7 @@ class MessageAmended(_message.Message):
         deliver_to: _abc.Iterable[_builtins.str] | None = ...,
         amended_at: _timestamp_pb2.Timestamp | None = ...,
         room: _builtins.str = ...,
-        engines: _abc.Iterable[Global___EngineCall] | None = ...,
+        engines: _abc.Iterable[_views_pb2.EngineCall] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["amended_at", b"amended_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

@@ -25,37 +25,39 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmycelium/rooms/v1/views.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x01\n\x04Room\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07members\x18\x07 \x01(\r\x12\x33\n\x0flast_message_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x66older\x18\t \x01(\t\"\x80\x04\n\x06Member\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.mycelium.rooms.v1.MemberKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x0b\n\x03\x63wd\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\t\x12\x0c\n\x04team\x18\x08 \x01(\t\x12\x12\n\nallow_from\x18\t \x03(\t\x12\r\n\x05notes\x18\n \x01(\t\x12.\n\ncreated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_seen\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07waiting\x18\x0e \x01(\x08\x12\x0e\n\x06unread\x18\x0f \x01(\r\x12\x0e\n\x06paused\x18\x10 \x01(\x08\x12-\n\x08presence\x18\x11 \x01(\x0e\x32\x1b.mycelium.rooms.v1.Presence\x12\x15\n\rpresence_note\x18\x12 \x01(\t\x12\x32\n\x0b\x65ngine_kind\x18\x13 \x01(\x0e\x32\x1d.mycelium.rooms.v1.EngineKind\"\xc1\x01\n\x04User\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04team\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x06\x61gents\x18\x06 \x03(\x0b\x32\x1d.mycelium.rooms.v1.OwnedAgent\"*\n\nOwnedAgent\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\"x\n\x07Mention\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.mycelium.rooms.v1.MentionState\x12-\n\tlast_seen\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9f\x03\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x0f\n\x07room_id\x18\x03 \x01(\t\x12\x0c\n\x04room\x18\x04 \x01(\t\x12\x15\n\rsender_handle\x18\x05 \x01(\t\x12\x13\n\x0bsender_name\x18\x06 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x07 \x01(\t\x12\x14\n\x0cmessage_type\x18\x08 \x01(\t\x12\x0e\n\x06thread\x18\t \x01(\t\x12\x10\n\x08reply_to\x18\n \x01(\t\x12\x15\n\rmetadata_json\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tedited_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08mentions\x18\x0e \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x0e\n\x06status\x18\x0f \x01(\t\x12.\n\nexpires_at\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x08Revision\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xff\x01\n\x07Receipt\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .mycelium.rooms.v1.DeliveryState\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\r\x12\x0f\n\x07session\x18\x04 \x01(\t\x12\x30\n\x0c\x64\x65livered_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x07mention\x18\x07 \x01(\x0e\x32\x1f.mycelium.rooms.v1.MentionState*n\n\nMemberKind\x12\x1b\n\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMBER_KIND_AGENT\x10\x01\x12\x14\n\x10MEMBER_KIND_USER\x10\x02\x12\x16\n\x12MEMBER_KIND_ENGINE\x10\x03*@\n\nEngineKind\x12\x1b\n\x17\x45NGINE_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45NGINE_KIND_HELLO\x10\x01*\xf7\x01\n\x0cMentionState\x12\x1d\n\x19MENTION_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13MENTION_STATE_WOKEN\x10\x01\x12\x18\n\x14MENTION_STATE_QUEUED\x10\x02\x12\x16\n\x12MENTION_STATE_HELD\x10\x03\x12\x18\n\x14MENTION_STATE_PAUSED\x10\x04\x12\x16\n\x12MENTION_STATE_LEFT\x10\x05\x12\x16\n\x12MENTION_STATE_SELF\x10\x06\x12\x18\n\x14MENTION_STATE_SILENT\x10\x07\x12\x19\n\x15MENTION_STATE_UNKNOWN\x10\x08*\xe0\x01\n\rDeliveryState\x12\x1e\n\x1a\x44\x45LIVERY_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44\x45LIVERY_STATE_QUEUED\x10\x01\x12\x1a\n\x16\x44\x45LIVERY_STATE_OFFERED\x10\x02\x12\x1c\n\x18\x44\x45LIVERY_STATE_DELIVERED\x10\x03\x12\x1f\n\x1b\x44\x45LIVERY_STATE_ACKNOWLEDGED\x10\x04\x12\x19\n\x15\x44\x45LIVERY_STATE_PARKED\x10\x05\x12\x1e\n\x1a\x44\x45LIVERY_STATE_REDELIVERED\x10\x06*y\n\x08Presence\x12\x18\n\x14PRESENCE_UNSPECIFIED\x10\x00\x12\x11\n\rPRESENCE_IDLE\x10\x01\x12\x14\n\x10PRESENCE_WORKING\x10\x02\x12\x14\n\x10PRESENCE_BLOCKED\x10\x03\x12\x14\n\x10PRESENCE_OFFLINE\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmycelium/rooms/v1/views.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x01\n\x04Room\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07members\x18\x07 \x01(\r\x12\x33\n\x0flast_message_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x66older\x18\t \x01(\t\"\x80\x04\n\x06Member\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.mycelium.rooms.v1.MemberKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x0b\n\x03\x63wd\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\t\x12\x0c\n\x04team\x18\x08 \x01(\t\x12\x12\n\nallow_from\x18\t \x03(\t\x12\r\n\x05notes\x18\n \x01(\t\x12.\n\ncreated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_seen\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07waiting\x18\x0e \x01(\x08\x12\x0e\n\x06unread\x18\x0f \x01(\r\x12\x0e\n\x06paused\x18\x10 \x01(\x08\x12-\n\x08presence\x18\x11 \x01(\x0e\x32\x1b.mycelium.rooms.v1.Presence\x12\x15\n\rpresence_note\x18\x12 \x01(\t\x12\x32\n\x0b\x65ngine_kind\x18\x13 \x01(\x0e\x32\x1d.mycelium.rooms.v1.EngineKind\"H\n\nEngineCall\x12\r\n\x05queue\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.mycelium.rooms.v1.EngineKind\"\xc1\x01\n\x04User\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04team\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x06\x61gents\x18\x06 \x03(\x0b\x32\x1d.mycelium.rooms.v1.OwnedAgent\"*\n\nOwnedAgent\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\"x\n\x07Mention\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.mycelium.rooms.v1.MentionState\x12-\n\tlast_seen\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9f\x03\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x0f\n\x07room_id\x18\x03 \x01(\t\x12\x0c\n\x04room\x18\x04 \x01(\t\x12\x15\n\rsender_handle\x18\x05 \x01(\t\x12\x13\n\x0bsender_name\x18\x06 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x07 \x01(\t\x12\x14\n\x0cmessage_type\x18\x08 \x01(\t\x12\x0e\n\x06thread\x18\t \x01(\t\x12\x10\n\x08reply_to\x18\n \x01(\t\x12\x15\n\rmetadata_json\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tedited_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08mentions\x18\x0e \x03(\x0b\x32\x1a.mycelium.rooms.v1.Mention\x12\x0e\n\x06status\x18\x0f \x01(\t\x12.\n\nexpires_at\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x08Revision\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xff\x01\n\x07Receipt\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .mycelium.rooms.v1.DeliveryState\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\r\x12\x0f\n\x07session\x18\x04 \x01(\t\x12\x30\n\x0c\x64\x65livered_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x07mention\x18\x07 \x01(\x0e\x32\x1f.mycelium.rooms.v1.MentionState*n\n\nMemberKind\x12\x1b\n\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMBER_KIND_AGENT\x10\x01\x12\x14\n\x10MEMBER_KIND_USER\x10\x02\x12\x16\n\x12MEMBER_KIND_ENGINE\x10\x03*@\n\nEngineKind\x12\x1b\n\x17\x45NGINE_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45NGINE_KIND_HELLO\x10\x01*\xf7\x01\n\x0cMentionState\x12\x1d\n\x19MENTION_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13MENTION_STATE_WOKEN\x10\x01\x12\x18\n\x14MENTION_STATE_QUEUED\x10\x02\x12\x16\n\x12MENTION_STATE_HELD\x10\x03\x12\x18\n\x14MENTION_STATE_PAUSED\x10\x04\x12\x16\n\x12MENTION_STATE_LEFT\x10\x05\x12\x16\n\x12MENTION_STATE_SELF\x10\x06\x12\x18\n\x14MENTION_STATE_SILENT\x10\x07\x12\x19\n\x15MENTION_STATE_UNKNOWN\x10\x08*\xe0\x01\n\rDeliveryState\x12\x1e\n\x1a\x44\x45LIVERY_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44\x45LIVERY_STATE_QUEUED\x10\x01\x12\x1a\n\x16\x44\x45LIVERY_STATE_OFFERED\x10\x02\x12\x1c\n\x18\x44\x45LIVERY_STATE_DELIVERED\x10\x03\x12\x1f\n\x1b\x44\x45LIVERY_STATE_ACKNOWLEDGED\x10\x04\x12\x19\n\x15\x44\x45LIVERY_STATE_PARKED\x10\x05\x12\x1e\n\x1a\x44\x45LIVERY_STATE_REDELIVERED\x10\x06*y\n\x08Presence\x12\x18\n\x14PRESENCE_UNSPECIFIED\x10\x00\x12\x11\n\rPRESENCE_IDLE\x10\x01\x12\x14\n\x10PRESENCE_WORKING\x10\x02\x12\x14\n\x10PRESENCE_BLOCKED\x10\x03\x12\x14\n\x10PRESENCE_OFFLINE\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.rooms.v1.views_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MEMBERKIND']._serialized_start=1928
-  _globals['_MEMBERKIND']._serialized_end=2038
-  _globals['_ENGINEKIND']._serialized_start=2040
-  _globals['_ENGINEKIND']._serialized_end=2104
-  _globals['_MENTIONSTATE']._serialized_start=2107
-  _globals['_MENTIONSTATE']._serialized_end=2354
-  _globals['_DELIVERYSTATE']._serialized_start=2357
-  _globals['_DELIVERYSTATE']._serialized_end=2581
-  _globals['_PRESENCE']._serialized_start=2583
-  _globals['_PRESENCE']._serialized_end=2704
+  _globals['_MEMBERKIND']._serialized_start=2002
+  _globals['_MEMBERKIND']._serialized_end=2112
+  _globals['_ENGINEKIND']._serialized_start=2114
+  _globals['_ENGINEKIND']._serialized_end=2178
+  _globals['_MENTIONSTATE']._serialized_start=2181
+  _globals['_MENTIONSTATE']._serialized_end=2428
+  _globals['_DELIVERYSTATE']._serialized_start=2431
+  _globals['_DELIVERYSTATE']._serialized_end=2655
+  _globals['_PRESENCE']._serialized_start=2657
+  _globals['_PRESENCE']._serialized_end=2778
   _globals['_ROOM']._serialized_start=86
   _globals['_ROOM']._serialized_end=304
   _globals['_MEMBER']._serialized_start=307
   _globals['_MEMBER']._serialized_end=819
-  _globals['_USER']._serialized_start=822
-  _globals['_USER']._serialized_end=1015
-  _globals['_OWNEDAGENT']._serialized_start=1017
-  _globals['_OWNEDAGENT']._serialized_end=1059
-  _globals['_MENTION']._serialized_start=1061
-  _globals['_MENTION']._serialized_end=1181
-  _globals['_MESSAGE']._serialized_start=1184
-  _globals['_MESSAGE']._serialized_end=1599
-  _globals['_REVISION']._serialized_start=1601
-  _globals['_REVISION']._serialized_end=1668
-  _globals['_RECEIPT']._serialized_start=1671
-  _globals['_RECEIPT']._serialized_end=1926
+  _globals['_ENGINECALL']._serialized_start=821
+  _globals['_ENGINECALL']._serialized_end=893
+  _globals['_USER']._serialized_start=896
+  _globals['_USER']._serialized_end=1089
+  _globals['_OWNEDAGENT']._serialized_start=1091
+  _globals['_OWNEDAGENT']._serialized_end=1133
+  _globals['_MENTION']._serialized_start=1135
+  _globals['_MENTION']._serialized_end=1255
+  _globals['_MESSAGE']._serialized_start=1258
+  _globals['_MESSAGE']._serialized_end=1673
+  _globals['_REVISION']._serialized_start=1675
+  _globals['_REVISION']._serialized_end=1742
+  _globals['_RECEIPT']._serialized_start=1745
+  _globals['_RECEIPT']._serialized_end=2000
 # @@protoc_insertion_point(module_scope)

@@ -349,6 +349,32 @@ class Member(_message.Message):
 Global___Member: _TypeAlias = Member  # noqa: Y015
 
 @_typing.final
+class EngineCall(_message.Message):
+    """EngineCall names an engine that a message wakes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUE_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    queue: _builtins.str
+    """Its queue: the handle, with `#seat` when a seat was named."""
+    kind: Global___EngineKind.ValueType
+    """Which engine it is."""
+    def __init__(
+        self,
+        *,
+        queue: _builtins.str = ...,
+        kind: Global___EngineKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "queue", b"queue"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EngineCall: _TypeAlias = EngineCall  # noqa: Y015
+
+@_typing.final
 class User(_message.Message):
     """User is a person of the hub."""
 
