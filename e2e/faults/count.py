@@ -1,9 +1,14 @@
 """What was promised, counted by id: the room's history against what everybody saw. Each breach is a `Verdict`."""
 
+import json
 from collections import Counter
 
 from e2e.faults.record import Given, Record, Verdict, names
+from e2e.harness import Hub
 from e2e.room import Document, Room
+
+KEPT = {"stream", "log", "tables", "store", "contents"}
+DOCTOR_S = 120.0
 
 
 def history_of(room: Room) -> list[Document]:
@@ -99,6 +104,15 @@ def one_winner(record: Record) -> None:
     for name, won in record.won.items():
         if len(won) != 1:
             raise Verdict("two holders", f"{len(won)} rooms were made under the name {name!r}: {won}", record)
+
+
+def whole(hub: Hub, record: Record) -> None:
+    """Every byte of the log's stores is as it was written, and every row of every table what the log says."""
+    told = hub.machine.run("doctor", "--deep", "--json", within_s=DOCTOR_S)
+    found = [finding for finding in json.loads(told.out)["items"] if finding["part"] in KEPT]
+    assert {finding["part"] for finding in found} >= KEPT, told
+    if wrong := [finding for finding in found if finding["state"] == "wrong"]:
+        raise Verdict("damaged", str(wrong), record)
 
 
 def difference(read: list[str], ids: list[str]) -> str:

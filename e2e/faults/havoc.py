@@ -131,3 +131,4 @@ async def under_fire(hub: Hub, seed: int, plan: Plan | None = None, url: str = "
     finally:
         await load.stop()
     await asyncio.to_thread(count.everything, Room(hub.api, hub.machine, room.name), record)
+    await asyncio.to_thread(count.whole, hub, record)

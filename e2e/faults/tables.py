@@ -13,13 +13,14 @@ from e2e.faults.havoc import Havoc
 from e2e.faults.record import Verdict
 from mycelium_kernel.applier import Applier
 from mycelium_kernel.connections import Connection, NatsSettings
+from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import Part, read
 from mycelium_rooms.service import PROJECTION
 
 Dump = dict[str, list[tuple[Any, ...]]]
 PAGE = 1000
-TRIES = 50
+TRIES = 150
 
 
 def files(home: Path) -> list[Path]:
@@ -45,11 +46,14 @@ async def compare(havoc: Havoc) -> None:
 
 async def _at_one_place(havoc: Havoc, connection: Connection) -> tuple[dict[Path, Dump], Dump]:
     """What each file holds, and what a rebuild holds, once nothing is written any more."""
-    positions: object = None
+    positions: dict[Path, str] = {}
     for _ in range(TRIES):
         facts = await _facts(connection)
-        dumps = {path: _dump(path) for path in files(havoc.hub.home)}
-        positions = {path: _meta(dump)["position"] for path, dump in dumps.items()}
+        try:
+            dumps = {path: _dump(path) for path in files(havoc.hub.home)}
+            positions = {path: _meta(dump)["position"] for path, dump in dumps.items()}
+        except (Unavailable, sqlite3.Error, KeyError) as error:  # being made again
+            dumps, positions = {}, {path: repr(error) for path in files(havoc.hub.home)}
         if dumps and set(positions.values()) == {str(facts[-1].sequence)}:
             return dumps, _rebuilt(facts, _meta(next(iter(dumps.values())))["epoch"])
         await havoc.passes(0.2)

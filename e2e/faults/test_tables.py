@@ -3,12 +3,13 @@
 import asyncio
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
 from e2e.faults import tables
-from e2e.faults.havoc import LONG, under_fire
+from e2e.faults.havoc import HUB, LONG, under_fire
 from e2e.harness import Hub
 from e2e.requirements import requirement
 
@@ -66,7 +67,10 @@ async def test_harmed_tables_heal_and_equal_each_other(fleet: Hub, seed: int) ->
         await havoc.load.end()
         await havoc.all_well()
         # What nobody has read yet nobody has missed: the doctor reads all, and has the services make it again.
-        await asyncio.to_thread(fleet.machine.run, "doctor", "--deep", "--fix", within_s=120)
+        told = await asyncio.to_thread(fleet.machine.run, "doctor", "--deep", "--fix", within_s=120)
+        havoc.record.note(f"the doctor says: {told.out}{told.err}")
+        await havoc.all_well()
+        await havoc.kill(HUB, signal.SIGTERM)
         await havoc.all_well()
         await tables.compare(havoc)
 

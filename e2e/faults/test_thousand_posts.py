@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e.faults.count import history_of
 from e2e.harness import Hub, Machine
 from e2e.processes import Background
 from e2e.requirements import requirement
@@ -172,16 +173,6 @@ class Storm:
     def messages_read(self) -> list[str]:
         """What the live reader got."""
         return [one for one in list(self.read) if one != "connected"]
-
-
-def history_of(room: Room) -> list[dict[str, str]]:
-    """The whole room, oldest first."""
-    page = room.page(limit=500)
-    found = list(page["items"])
-    while page["older_before"]:
-        page = room.page(limit=500, before=page["older_before"])
-        found += page["items"]
-    return found[::-1]
 
 
 def difference(read: list[str], ids: list[str]) -> str:
