@@ -56,7 +56,7 @@ test-split: setup ## the product from outside, every service a process of its ow
 	@$(MAKE) --no-print-directory faults
 
 faults: setup ## kill, pause, cut, corrupt and fill at random, and count what is left; LONG=1 for many hours
-	@python -m pytest e2e/faults -m "faults$(if $(LONG),, and not long)" -n 2 --dist loadfile $(ARGS)
+	@python -m pytest e2e/faults -m "faults$(if $(LONG),, and not long)" -n 2 --dist worksteal $(ARGS)
 
 e2e: setup ## the product from outside, the long tests too
 	@python -m pytest e2e -m "not cluster" $(ARGS)
