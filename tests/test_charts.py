@@ -248,6 +248,8 @@ def test_a_nats_and_a_temporal_of_others_are_used_where_they_are_named() -> None
     assert environment(engine_pod)["MYCELIUM_NATS_SERVERS"] == "nats://nats.elsewhere:4222"
     assert environment(engine_pod)["MYCELIUM_TEMPORAL_ADDRESS"] == "temporal.elsewhere:7233"
     assert "temporal-key" in json.dumps(engine_pod["spec"]["template"]["spec"]["volumes"])
+    rules = only("NetworkPolicy", "rooms", objects)["spec"]["egress"]
+    assert {"ports": [{"protocol": "TCP", "port": 4222}]} in rules
 
 
 def test_the_model_s_key_is_read_by_the_engine_alone_and_as_a_file() -> None:

@@ -35,13 +35,14 @@ def steps(text: str) -> list[tuple[list[str], list[str]]]:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+def environment(tmp_path: Path, page: Path) -> Iterator[dict[str, str]]:
     """A machine with a hub on a free port, and nothing else."""
     made = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "MYCELIUM_HOME": str(tmp_path / "home"),
         "MYCELIUM_BACKEND_PORT": "0",
+        "MYCELIUM_RUNTIME_ENGINES": str("engine create" in page.read_text(encoding="utf-8")).lower(),
         "LANG": "C.UTF-8",
     }
     subprocess.run(["mycelium", "up", "--detach"], env=made, check=True, capture_output=True, timeout=30)

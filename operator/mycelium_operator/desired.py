@@ -101,13 +101,17 @@ def steps(want: Wanted, found: Found, know: Known) -> Steps:
     return Steps(
         settings=settings,
         members=tuple(member for handle, member in want.members.items() if _differs(member, found.members.get(handle))),
-        engines=tuple(engine for handle, engine in want.engines.items() if handle not in found.members),
+        engines=tuple(engine for handle, engine in want.engines.items() if not _is_engine(found.members.get(handle))),
         leaving=tuple(
             handle
             for handle in dict.fromkeys((*know.members, *know.engines))
             if handle not in both and handle in found.members
         ),
     )
+
+
+def _is_engine(there: Json | None) -> bool:
+    return there is not None and there.get("kind") == "engine"
 
 
 def _differs(member: Json, there: Json | None) -> bool:

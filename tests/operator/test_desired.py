@@ -67,6 +67,14 @@ def test_a_member_whose_record_differs_is_set_again() -> None:
     assert desired.steps(want, found(scout={**AGENT, "owner": "kim"}), Known()).members == (AGENT,)
 
 
+def test_an_engine_whose_handle_is_an_agent_s_is_asked_for_all_the_same() -> None:
+    """The hub refuses that, and the condition says so."""
+    greeter = {"handle": "greeter", "kind": "hello"}
+    want = desired.wanted(room(engines=[greeter]))
+    assert desired.steps(want, found(greeter={"kind": "agent"}), Known()).engines == (greeter,)
+    assert desired.steps(want, found(greeter={"kind": "engine"}), Known()).engines == ()
+
+
 def test_the_status_tells_which_generation_it_is_of() -> None:
     """In the status and in its condition."""
     said = desired.status(room(), Known(made="r-1", members=("scout",)), Outcome(True, "AsWanted", "yes"), "T1")

@@ -77,6 +77,18 @@ async def test_a_change_is_made_in_the_room(kubernetes: Any) -> None:
     assert handles(kubernetes, "changed") == {"two", "three", "guest"}
 
 
+async def test_engines_are_added_and_removed_like_members(kubernetes: Any) -> None:
+    """By the hub's own command for engines."""
+    async with kubernetes.operator():
+        await kubernetes.create("helped", engines=[{"handle": "greeter", "kind": "hello"}])
+        await kubernetes.until_ready("helped")
+        listed = kubernetes.hub.api.get(path("rooms", "helped", "engines"), handle="avery").ok(200).json
+        assert [(one["handle"], one["kind"]) for one in listed["items"]] == [("greeter", "hello")]
+        await kubernetes.patch("helped", spec={"engines": []}, metadata={"generation": 2})
+        await kubernetes.until_ready("helped")
+    assert handles(kubernetes, "helped") == set()
+
+
 async def test_deleting_the_object_deletes_the_room_that_was_made_for_it(kubernetes: Any) -> None:
     """The policy is Delete unless it says otherwise."""
     async with kubernetes.operator():

@@ -223,7 +223,10 @@ spec:
 {{- else if eq .to "internet" -}}
 - to: {{- toYaml $values.network.internet | nindent 4 }}
 {{- else if and (has .to (list "nats" "temporal")) (not (get $values .to).enabled) -}}
-- {} # {{ .to }} is somewhere else
+- ports: # {{ .to }} is somewhere else
+    {{- range eq .to "nats" | ternary $values.nats.existing.servers (list $values.temporal.existing.address) }}
+    - {protocol: TCP, port: {{ regexFind "[0-9]+$" . | default "4222" }}}
+    {{- end }}
 {{- else -}}
 - to:
     - podSelector:
