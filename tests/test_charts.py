@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -120,6 +121,21 @@ def test_the_nats_server_is_set_up_as_on_one_machine() -> None:
     assert config["ping_interval"] == f"{nats_config.PING_S}s"
     assert config["max_payload"] == nats_config.MAX_PAYLOAD
     assert "cluster" not in config
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_the_nats_server_takes_its_configuration(replicas: int, tmp_path: Path) -> None:
+    """Read by the server itself, with the variables as a pod has them."""
+    objects = rendered({"nats": {"replicas": replicas}})
+    (container,) = only("StatefulSet", "nats", objects)["spec"]["template"]["spec"]["containers"]
+    said = {one["name"]: one.get("value", "p123e4") for one in container["env"]}
+    said = {name: value.replace("$(PASSWORD_ROUTE)", "p123e4") for name, value in said.items()}
+    file = tmp_path / "nats.conf"
+    file.write_text(only("ConfigMap", "nats", objects)["data"]["nats.conf"], encoding="utf-8")
+    done = subprocess.run(
+        [nats_config.binary(), "-t", "-c", file], env=said, capture_output=True, text=True, check=False, timeout=20
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_three_nats_servers_know_each_other_and_each_fact_is_kept_by_all() -> None:
