@@ -1,6 +1,7 @@
 """Engines through the death of anything: after every event of a run's history something is killed."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -119,17 +120,25 @@ async def _events(world: World, client: Client, message: dict[str, Any]) -> Any:
 
 
 async def _closed(world: World, message: dict[str, Any]) -> None:
-    """Return once the run is over, so that nothing more can come of it."""
-    run = (await _client(world.hub)).get_workflow_handle(_run_id(world.room_id, message))
+    """Return once the run is over, so that nothing more can come of it; Temporal may still be coming back."""
     async with asyncio.timeout(90):
-        async for _event in run.fetch_history_events(wait_new_event=True):
-            pass
+        while True:
+            run = (await _client(world.hub)).get_workflow_handle(_run_id(world.room_id, message))
+            with contextlib.suppress(RPCError):
+                async for _event in run.fetch_history_events(wait_new_event=True):
+                    pass
+                return
+            await asyncio.sleep(LOOK_S)
 
 
 async def _client(hub: Hub) -> Client:
     """Temporal as anybody on this machine reaches it: it tells what happens, not what is said."""
-    port = next(member["port"] for member in members(hub) if member["service"] == "temporal")
-    return await Client.connect(f"127.0.0.1:{port}", namespace="mycelium")
+    async with asyncio.timeout(60):
+        while True:
+            port = next(member["port"] for member in members(hub) if member["service"] == "temporal")
+            with contextlib.suppress(RuntimeError):  # it is coming back
+                return await Client.connect(f"127.0.0.1:{port}", namespace="mycelium")
+            await asyncio.sleep(LOOK_S)
 
 
 def _run_id(room_id: str, message: dict[str, Any]) -> str:

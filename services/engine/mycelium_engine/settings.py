@@ -43,6 +43,7 @@ SERVICE_SETTINGS = (
         unit="file", scope="service",
     ),
 )  # fmt: skip
+NONE = "none"  # how a setting is said to be empty where an empty variable counts as none at all
 FEWEST_S, MOST_S = 1, 600
 
 
@@ -70,12 +71,17 @@ class EngineSettings:
 def model_settings(values: Mapping[str, Value], api_key: str) -> ModelSettings:
     """The model that the settings name."""
     return ModelSettings(
-        model=str(values["llm.model"]).strip(),
-        base_url=str(values["llm.base_url"]).strip().rstrip("/"),
+        model=_said(values["llm.model"]),
+        base_url=_said(values["llm.base_url"]).rstrip("/"),
         api_key=api_key,
         timeout_s=min(max(int(values["llm.timeout_s"]), FEWEST_S), MOST_S),
         max_tokens=max(int(values["llm.max_tokens"]), 1),
     )
+
+
+def _said(value: Value) -> str:
+    text = str(value).strip()
+    return "" if text == NONE else text
 
 
 def read_key(path: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mycelium_engine.settings import NONE
 from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
@@ -96,8 +97,8 @@ def _engine_settings(given: Surroundings, _replica: int) -> dict[str, str]:
         "temporal.address": given.temporal,
         "temporal.namespace": temporal_server.NAMESPACE,
         "temporal.key_file": str(temporal_server.key_file(given.home)),
-        "llm.model": model.model,
-        "llm.base_url": model.base_url,
+        "llm.model": model.model or NONE,  # what the hub was started with, whatever its file says by now
+        "llm.base_url": model.base_url or NONE,
         "llm.timeout_s": f"{model.timeout_s:.0f}",
         "llm.max_tokens": str(model.max_tokens),
         "llm.api_key_file": str(temporal_server.told_key(given.home, model.api_key)),
