@@ -1,7 +1,7 @@
 """Lets new connections in one by one: a thousand that come back in one instant must not hold up who is inside.
 
-What a connection sends first costs about a third of a millisecond before anything has to wait for somebody else. The
-loop would do that for all of them before it looks at anyone again; here it does one, looks at the others, and so on.
+What a connection sends first is worked on until something has to wait for somebody else. The loop would do that for all
+of them before it looks at anyone again; here it does one, looks at the others, and so on.
 """
 
 from __future__ import annotations
