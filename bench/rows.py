@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import growth, large, many, posts, servers
+from bench import engines, growth, large, many, posts, servers
 from bench.harness import Contender, Row, now_ms
 from bench.peers.rows import ROWS as PEERS
 from bench.wire import Wire
@@ -203,5 +203,6 @@ ROWS: dict[str, tuple[Make, int, int]] = {
     "rooms": (growth.rooms, 5, 100),
     "messages": (large.messages, 5, 60),
     "unread": (large.unread, 5, 50),
+    "hello": (engines.mention_answered, 5, 20),
     **PEERS,
 }

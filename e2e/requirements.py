@@ -214,6 +214,7 @@ LISTED = (
     _R("doctor:modes", "I6", "It knows a hub from a spoke, and is told otherwise by `--mode`.", "H Troubleshooting"),
     _R("doctor:finds", "I6", "Wrong settings, drift, open files, a stale hub.json, a taken port and a missing room are found.", "I doctor"),
     _R("doctor:fix", "I6", "`--fix` mends what can be mended, and says what it can't.", "H Troubleshooting"),
+    _R("doctor:deep", "I6", "`--deep` names a flipped bit in the log by fact and room, one in a table by row, and mends both.", "I What must be true"),
     # E1 · engines
     _R("engines:commands", "E1", "`engine create`, `ls`, `show`, `invoke` and `rm` do what the manual shows.", "H Engines"),
     _R("engines:members", "E1", "An engine is a member like any other; no agent becomes one unasked.", "H Engines"),
@@ -225,6 +226,9 @@ LISTED = (
     # E11 · models
     _R("engines:without-model", "E11", "A hub without a model is whole but for engines, which say what to set.", "I What must be true"),
     _R("engines:anthropic", "E11", "Models of either protocol are asked; one that is silent is told.", "H Models"),
+    _R("models:real", "E11", "Hello answers through a model that nobody scripted.", "I What must be true"),
+    _R("models:key", "E11", "The key is set from a pipe into a file of its own, and shown by its last four characters.", "I What a user gets"),
+    _R("models:doctor", "E11", "`doctor` asks the model for a reply, and says what is wrong when there is none.", "H Models"),
     _R("engines:secret", "E11", "The model's key is sent to the model, and is nowhere else.", "I What must be true"),
     # E12 · runs
     _R("engines:temporal:loopback", "E12", "The hub's Temporal is reached from this machine only.", "I What must be true"),

@@ -1,5 +1,6 @@
 """Engines: added, listed, asked, removed; what a room reads when the model fails."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -227,3 +228,46 @@ def test_a_mention_while_temporal_is_away_is_answered_when_it_is_back(world: Wor
     assert len(answers(room, message)) == 1
     assert len(model.asked) == 2
     until(lambda: health(world.hub)["engine"]["status"] == "ok", "engines are well again", 60)
+
+
+@requirement("models:key")
+def test_the_key_is_set_from_a_pipe_and_shown_by_its_end(tmp_path: Path) -> None:
+    """In a file of its own that nobody else reads; never in config.toml, never whole on a screen."""
+    machine = Machine(tmp_path / "home")
+    done = machine.run("config", "set", "llm.api_key", stdin=f"{KEY}\n".encode()).ok()
+    shown = machine.run("config", "show", "--json").ok().out + machine.run("config", "get", "llm.api_key").ok().out
+    for text in (done.out, done.err, shown):
+        assert KEY not in text
+    assert "…WXYZ" in shown
+    kept = machine.home / "secrets" / "llm_api_key"
+    assert kept.read_text().strip() == KEY
+    assert kept.stat().st_mode & 0o077 == 0
+    assert not (machine.home / "config.toml").exists()
+    assert machine.run("config", "set", "llm.api_key", stdin=b"two words\n").status == 2
+    machine.run("config", "unset", "llm.api_key").ok()
+    assert not kept.exists()
+
+
+@requirement("models:doctor")
+@pytest.mark.parametrize(
+    ("name", "fault", "state", "words"),
+    [
+        ("", "", "note", "not configured"),
+        ("openai/scripted", "", "ok", "openai/scripted answered"),
+        ("openai/scripted", "auth", "wrong", "auth failed"),
+        ("openai/scripted", "unknown", "wrong", "unknown: the provider does not know"),
+    ],
+)
+def test_doctor_asks_the_model_for_a_reply(tmp_path: Path, name: str, fault: str, state: str, words: str) -> None:
+    """And says what is wrong, with what to type."""
+    with Model() as model:
+        model.fault = fault
+        machine = Machine(tmp_path / "home")
+        env = settings(model, name)
+        done = machine.run("doctor", "--json", env=env, within_s=90)
+    (found,) = [row for row in json.loads(done.out)["items"] if row["part"] == "model"]
+    assert found["state"] == state
+    assert words in found["seen"]
+    assert bool(found["next"]) == (state != "ok")
+    assert KEY not in done.out
+    assert len(model.asked) == bool(name)
