@@ -169,3 +169,27 @@ def test_a_clock_that_is_wrong_is_found(machine: Machine) -> None:
         found = looked(machine, "--mode", "spoke", status=1)
     assert "clock is" in wrong(found)["clock"]
     assert "ahead of the hub's" in wrong(found)["clock"]
+
+
+@requirement("doctor:deep")
+@pytest.mark.timeout(180)
+def test_a_flipped_bit_is_named_and_put_right(own_hub: Hub, own_room: Room) -> None:
+    """In the log, by file, byte, fact and room; in a table, by row. All that was said is there again."""
+    said = [own_room.post(f"word {place}")["content"] for place in range(5)]
+    machine = own_hub.machine
+    found = looked(machine, "--deep", status=0, handle="avery", room=own_room.name)
+    assert "every checksum is right" in found["store"][0]["seen"]
+    assert "row by row what the log says" in found["contents"][0]["seen"]
+    own_hub.stop()
+    for pattern, seen in (("nats*/**/FACTS/msgs/*.blk", "is wrong (fact "), ("tables/**/rooms.sqlite", "table ")):
+        for file in own_hub.home.glob(pattern):
+            content = bytearray(file.read_bytes())
+            content[content.index(b"word 3")] ^= 1
+            file.write_bytes(content)
+            found = looked(machine, "--deep", "--fix", status=1, handle="avery", room=own_room.name)
+            fixed = [row["seen"] for row in (*found["store"], *found["contents"]) if row["state"] == "fixed"]
+            assert seen in fixed[0]
+            assert str(file.relative_to(own_hub.home)) in fixed[0]
+    assert {"store", "contents"} & set(wrong(looked(machine, "--deep", status=1))) == set()
+    own_hub.start()
+    assert own_room.contents() == said
