@@ -162,7 +162,7 @@ def test_every_pod_is_restricted(variant: str) -> None:
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert spec["automountServiceAccountToken"] == (part == "operator"), part
         assert spec["enableServiceLinks"] is False, "a Service's variables look like our settings"
-        for container in spec["containers"]:
+        for container in spec["containers"] + spec.get("initContainers", []):
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,

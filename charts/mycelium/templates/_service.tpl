@@ -110,6 +110,21 @@ topologySpreadConstraints:
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {{- include "mycelium.selector" . | nindent 8 }}
+{{- if has "nats" .service.calls }}
+initContainers:
+  - name: wait
+    image: {{ include "mycelium.image" . }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    {{- include "mycelium.containerSecurity" . | nindent 4 }}
+    command:
+      - python
+      - -c
+      - |
+        {{- .root.Files.Get "files/wait.py" | nindent 8 }}
+    env:
+      - {name: MYCELIUM_NATS_SERVERS, value: {{ include "mycelium.nats.servers" .root | quote }}}
+    resources: {{- toYaml .service.resources | nindent 6 }}
+{{- end }}
 containers:
   - name: {{ .part }}
     image: {{ include "mycelium.image" . }}
