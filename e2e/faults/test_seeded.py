@@ -13,8 +13,9 @@ from e2e.requirements import requirement
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 SEED = 17
 KILLS = 6
-# So many at once that facts wait for each other, and share batches.
-CROWD = Plan(posters=32, agents=2, rivals=8, pause_s=0.0, mention_every=20)
+# So many at once, at one writer of the log, that facts wait for each other and share batches.
+ONE_WRITER = {"MYCELIUM_RUNTIME_REPLICAS": "1"}
+CROWD = Plan(posters=64, agents=2, rivals=12, pause_s=0.0, mention_every=20)
 
 
 async def storm(hub: Hub) -> None:
@@ -28,7 +29,7 @@ async def storm(hub: Hub) -> None:
 @requirement("faults:seeded")
 async def test_the_product_itself_passes(make_hub: MakeHub) -> None:
     """The same seed and the same storm, without a bug."""
-    await storm(make_hub({}))
+    await storm(make_hub(ONE_WRITER))
 
 
 @requirement("faults:seeded")
@@ -36,5 +37,5 @@ async def test_the_product_itself_passes(make_hub: MakeHub) -> None:
 async def test_a_seeded_bug_is_caught_and_named(make_hub: MakeHub, build: str, kind: str) -> None:
     """Acknowledged before it was appended; expected over a wildcard; acknowledged when it was offered."""
     with pytest.raises(Verdict) as caught:
-        await storm(make_hub(switched_on(build)))
+        await storm(make_hub(ONE_WRITER | switched_on(build)))
     assert caught.value.kind == kind, caught.value
