@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
 
 EVENTS = 17  # of a run that nothing disturbs; the last one says that it is over
 RECORDED = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
-LOOK_S = 0.002
 
 
 class World(NamedTuple):
@@ -112,7 +111,7 @@ async def _events(world: World, client: Client, message: dict[str, Any]) -> Any:
         try:
             await run.describe()
         except RPCError:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(0.002)
             continue
         break
     async for event in run.fetch_history_events(wait_new_event=True):
@@ -128,7 +127,7 @@ async def _closed(world: World, message: dict[str, Any]) -> None:
                 async for _event in run.fetch_history_events(wait_new_event=True):
                     pass
                 return
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(0.002)
 
 
 async def _client(hub: Hub) -> Client:
@@ -138,7 +137,7 @@ async def _client(hub: Hub) -> Client:
             port = next(member["port"] for member in members(hub) if member["service"] == "temporal")
             with contextlib.suppress(RuntimeError):  # it is coming back
                 return await Client.connect(f"127.0.0.1:{port}", namespace="mycelium")
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(0.002)
 
 
 def _run_id(room_id: str, message: dict[str, Any]) -> str:

@@ -45,6 +45,15 @@ def mentions(runs: Runs) -> Reaction:
     )
 
 
+def eraser(runs: Runs) -> Reaction:
+    """A deleted room's runs go, with all that they hold."""
+
+    async def run(_runtime: Runtime, event: events_pb2.RoomDeleted, _stored: Stored) -> None:
+        await runs.erase(event.room_id)
+
+    return Reaction("eraser", (events_pb2.RoomDeleted,), (subjects.of_room(subjects.NAMES),), run)
+
+
 async def _drain(runtime: Runtime, runs: Runs, room_id: str, queue: str, kind: views_pb2.EngineKind.ValueType) -> None:
     """Start a run for each delivery of the queue, oldest first, and acknowledge it."""
     handle, _, seat = queue.partition("#")

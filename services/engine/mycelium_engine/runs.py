@@ -75,6 +75,30 @@ class Runs:
                 runtime.report("temporal", f"no answer at {self._settings.address}")
             await asyncio.sleep(LOOK_S)
 
+    async def erase(self, room_id: str) -> None:
+        """Delete every run of a room and its history, ended or not. Raises `Unavailable`."""
+        if self._client is None:
+            raise Unavailable("Temporal is not reached yet")
+        from temporalio.api.common.v1 import WorkflowExecution
+        from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+        from temporalio.service import RPCError, RPCStatusCode
+
+        from mycelium_engine.kinds import KINDS
+
+        try:
+            for kind in KINDS.values():
+                async for found in self._client.list_workflows(
+                    f'WorkflowId STARTS_WITH "{kind.workflow_type}:{room_id}:"'
+                ):
+                    execution = WorkflowExecution(workflow_id=found.id, run_id=found.run_id)
+                    request = DeleteWorkflowExecutionRequest(
+                        namespace=self._settings.namespace, workflow_execution=execution
+                    )
+                    await self._client.workflow_service.delete_workflow_execution(request)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:  # gone meanwhile
+                raise Unavailable(f"Temporal erased nothing: {error.status.name}") from error
+
     async def start(self, kind_number: int, call: Call) -> bool:
         """Start the run of a call, unless it was started before; False for a kind that nobody runs.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from e2e.model import KEY, Model
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
@@ -148,3 +149,17 @@ async def test_a_paused_engine_answers_when_it_is_resumed(world: World, model: M
 
     assert other.mentions == []
     assert len(model.asked) == 1
+
+
+async def test_a_deleted_rooms_runs_are_erased(world: World, server: Client) -> None:
+    """With the room goes what was said about it in Temporal; runs of other rooms stay."""
+    async with world.engines(1):
+        message = await world.post("@greeter hello")
+        await world.answered(message)
+        run_id = f"HelloRun:{world.room_id}:{message.id}:greeter"
+        await server.get_workflow_handle(run_id).describe()
+        await world.ask(service_pb2.DeleteRoomRequest(room="demo"))
+        async with asyncio.timeout(BOUND_S):
+            with contextlib.suppress(RPCError):
+                while await server.get_workflow_handle(run_id).describe():  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)

@@ -60,7 +60,7 @@ SETTINGS = (
         "runtime.engines",
         "bool",
         True,
-        "Run engines, and the Temporal server that they stand on: about 250 MB of memory.",
+        "Run engines, and the Temporal server that they stand on: about 260 MB of memory.",
         unit="yes or no",
     ),
     *MODEL_SETTINGS,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
-from mycelium.rooms.v1 import views_pb2
 from mycelium_kernel.service import Done, Fact
 from mycelium_rooms import loads_deliveries
 from services.rooms.tests.hub import AGENT, ENGINE, USER, Hub, states
@@ -168,6 +168,7 @@ def test_a_post_tells_which_engines_it_wakes(demo: Hub) -> None:
     demo.agent("aligner", kind=ENGINE)
     fact = demo.decide(pb.PostMessageRequest(room="demo", content="@greeter#2 @~other @engineer @aligner"), "avery")
     assert isinstance(fact, Fact)
+    assert isinstance(fact.event, events_pb2.MessagePosted)
     assert list(fact.event.deliver_to) == ["greeter#2", "engineer", "aligner"]
     assert [(call.queue, call.kind) for call in fact.event.engines] == [("greeter#2", views_pb2.ENGINE_KIND_HELLO)]
 
@@ -181,6 +182,7 @@ def test_an_engines_words_wake_no_engine(demo: Hub) -> None:
     assert states(message.mentions) == {"other": "silent", "engineer": "queued"}
     amended = demo.decide(pb.AmendMessageRequest(room="demo", message=message.id, content="ask @other"), "greeter")
     assert isinstance(amended, Fact)
+    assert isinstance(amended.event, events_pb2.MessageAmended)
     assert not amended.event.engines
     assert not amended.event.deliver_to
     demo.leave("greeter")
