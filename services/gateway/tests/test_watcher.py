@@ -74,7 +74,12 @@ async def test_nothing_is_written_past_a_gate() -> None:
         return False
 
     watcher, written = Watcher({"r": "demo", "s": "other"}, 1000, may_see=may_see), list[bytes]()
-    watcher.write_now = lambda chunk: not written.append(chunk)
+
+    def write(chunk: bytes) -> bool:
+        written.append(chunk)
+        return True
+
+    watcher.write_now = write
     taking = asyncio.create_task(watcher.take())
     await asyncio.sleep(0)
     watcher.gate("r")
