@@ -54,11 +54,13 @@ class Projector:
     async def start(self) -> None:
         """Follow the log from where the tables are, and return when they hold all that was stored before.
 
-        Returns with `failure` set when a fact can't be applied: the service then says so in its health.
+        Returns with `failure` set when a fact can't be applied: the service then says so in its health. The log is
+        asked before it is followed: while very many facts come at once, its answer would come too late.
         """
+        last = await self._last_sequence()
         await self._follow()
         try:
-            await self.catch_up()
+            await self.wait(last)
         except Unavailable:
             if not self.failure:
                 raise
