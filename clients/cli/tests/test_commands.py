@@ -52,6 +52,7 @@ def test_the_documented_commands_are_there() -> None:
             "completion",
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
+        + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "rm")]
         + [f"user {name}" for name in ("create", "ls", "show")]
         + [f"config {name}" for name in ("get", "set", "unset", "show", "path")]
     )
