@@ -34,7 +34,8 @@ RUN case "$SERVICE" in \
 
 FROM $BASE
 COPY --from=build /app /app
-ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
+ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    HOME=/tmp USER=mycelium
 USER 10001:10001
 WORKDIR /tmp
 ENTRYPOINT ["/app/bin/start"]

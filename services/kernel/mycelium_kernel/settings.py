@@ -104,7 +104,7 @@ def parse(setting: Setting, raw: object, source: str) -> Value:
 def _read(path: Path) -> Mapping[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a service in a pod has no home
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise BadSetting(f"{path} can't be read: {error}") from None

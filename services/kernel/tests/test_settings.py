@@ -56,6 +56,11 @@ def test_a_file_that_cant_be_read_is_named(tmp_path: Path, text: str) -> None:
         settings.load(ALL, tmp_path, {})
 
 
+def test_without_a_home_there_is_no_file() -> None:
+    """As in a pod, where all is said by the environment."""
+    assert settings.load([PORT], Path("/dev/null"), {}) == {"runtime.port": Sourced(8000, "default")}
+
+
 def test_a_value_inside_what_is_no_table_is_not_there(tmp_path: Path) -> None:
     """`runtime = 1` says nothing about `runtime.port`."""
     (tmp_path / "config.toml").write_text("runtime = 1\n")
