@@ -23,6 +23,7 @@ from mycelium_kernel import headers, subjects
 from mycelium_kernel.tail import RawFact
 
 FACTS = Path("jetstream/APP/streams") / subjects.STREAM
+GROUPS = Path("jetstream/SYS/_js_")  # what servers agree on among each other; not there where one is alone
 UNSEALED = ("tav.idx", "peers.idx")  # of a raft group: what it voted, and who is in it
 STATE_MAGIC = b"\x16\x02"
 STATE_SMALLEST = 6
@@ -89,18 +90,20 @@ class Store:
         Also those that are only noted as erased: they come before the tombstone of their room.
         """
         self.is_read = True
+        groups = self.path / GROUPS
+        self.unsealed += sum(len(list(groups.glob(f"*/{name}"))) for name in UNSEALED)
+        for path in sorted([*groups.glob("*/snapshots/*"), *groups.glob("*/commit.idx")]):
+            name = path.parent.parent.name if path.name != "commit.idx" else path.parent.name
+            self.damage += _ended(path, name)
         for meta in sorted(self.path.glob("jetstream/**/meta.inf")):
             folder = meta.parent
             if folder.parent.name == "obs":
                 self.damage += _meta(meta, f"{folder.parent.parent.name}/{folder.name}")
-                self.damage += _state(folder / "o.dat")
+                self.damage += _state(folder / "o.dat", is_only=not groups.exists())
                 self.unsealed += (folder / "o.dat").exists()
                 continue
             self.damage += _meta(meta, folder.name)
             self.damage += _ended(folder / "msgs" / "index.db", folder.name, removable=True)
-            self.unsealed += sum((folder / name).exists() for name in UNSEALED)
-            for snapshot in sorted(folder.glob("snapshots/*")):
-                self.damage += _ended(snapshot, folder.name)
             if folder != self.path / FACTS:
                 for block in blocks(folder):
                     self._block(folder, block)
@@ -158,7 +161,9 @@ def _whose(record: Record | None, after: int) -> str:
     if not record.is_fact:
         return f"a note about the erased fact {record.sequence}"
     subject = record.subject.decode(errors="replace")
-    return f"fact {record.sequence}" + (f" of room {subjects.room_of(subject)}" if subject.startswith("evt.") else "")
+    return f"fact {record.sequence}" + (
+        f" of room {subjects.room_of(subject)}" if subject.startswith(subjects.ALL_FACTS[:-1]) else ""
+    )
 
 
 def _read(path: Path) -> bytes | None:
@@ -216,20 +221,21 @@ def _ended(path: Path, name: str, *, removable: bool = False) -> Iterator[Damage
         yield Damage(path, "does not have the checksum that it ends with", removable=removable)
 
 
-def _state(path: Path) -> Iterator[Damage]:
+def _state(path: Path, *, is_only: bool) -> Iterator[Damage]:
     """Where a consumer is. It has no hash; but its numbers tell how many they are, and repeat each other."""
     content = _read(path)
     if content is None:
         return
     numbers, rest = _numbers(content)
-    if content[:2] != STATE_MAGIC or rest or not _is_state(numbers):
+    if content[:2] != STATE_MAGIC or rest or not _is_state(numbers, is_only=is_only):
         yield Damage(path, "does not have the form of a consumer's state", removable=True)
 
 
-def _is_state(numbers: list[int]) -> bool:
+def _is_state(numbers: list[int], *, is_only: bool) -> bool:
     """Two numbers of what is acknowledged, two of what was given out; then what is in work, then what was repeated.
 
-    When nothing is in work, all that was given out is acknowledged.
+    When nothing is in work, all that was given out is acknowledged. Of several servers, each notes also how far it has
+    looked for more to give out.
     """
     if len(numbers) < STATE_SMALLEST:
         return False
@@ -238,7 +244,8 @@ def _is_state(numbers: list[int]) -> bool:
     if len(numbers) <= begin or len(numbers) != begin + 1 + 2 * numbers[begin]:
         return False
     if not in_work:
-        return acknowledged == given or not any(acknowledged)
+        looked_on = not is_only and acknowledged[0] == given[0] and acknowledged[1] <= given[1]
+        return acknowledged == given or not any(acknowledged) or looked_on
     reach = [their - mine for mine, their in zip(reversed(acknowledged), reversed(given), strict=True)]
     pairs = [numbers[at : at + 2] for at in range(6, begin, 3)]
     return all(0 < one <= most for pair in pairs for one, most in zip(pair, reach, strict=True))
