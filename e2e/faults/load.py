@@ -38,7 +38,9 @@ class Plan:
     agents: int = 2
     pairs: int = 1
     rivals: int = 3
+    races: int = 1  # for how many names at once
     readers: int = 3
+    calls: int = 8  # at most in one session of an agent; half of the sessions die within one more
     pause_s: float = 0.05
     mention_every: int = 5
     broadcast: bool = False  # mentions are of everybody
@@ -85,7 +87,7 @@ class Load:
         works += [self._take_part(name, f"{name}{side}") for name in self.plan.pair_names for side in "ab"]
         self.others = [asyncio.create_task(work) for work in works]
         works = [self._post_on(f"poster{number}") for number in range(self.plan.posters)]
-        works += [self._rival()] if self.plan.rivals else []
+        works += [self._race(f"race {number}") for number in range(self.plan.races if self.plan.rivals else 0)]
         self.posting = [asyncio.create_task(work) for work in works]
 
     async def end(self) -> None:
@@ -170,12 +172,12 @@ class Load:
         message = (await self.insist("POST", self.room.at("messages"), {"content": content}, name, key)).document
         self.record.posted[name].append(Posted(message["id"], content, began_s, time.monotonic()))
 
-    async def _rival(self) -> None:
+    async def _race(self, word: str) -> None:
         """Several create a room of the same name at once, again and again; the name is one that nobody had."""
         number = 0
         while not self.enough.is_set():
             number += 1
-            name = f"{self.room.name} race {number}"
+            name = f"{self.room.name} {word} {number}"
             rivals = [f"rival{one}" for one in range(self.plan.rivals)]
             asked = [self.insist("POST", path("rooms"), {"name": name}, rival, f"{name} {rival}") for rival in rivals]
             answers = await asyncio.gather(*asked)
@@ -191,7 +193,7 @@ class Load:
         while not self.over.is_set():
             number += 1
             session = f"{name}.{number}"
-            for call in range(self.random.randint(1, 8)):
+            for call in range(self.random.randint(1, self.plan.calls)):
                 await self._wait_once(handle, session, f"{session}.{call}")
             if self.random.random() < 0.5:
                 await self._wait_and_die(handle, session)

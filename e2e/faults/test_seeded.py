@@ -15,7 +15,7 @@ SEED = 17
 KILLS = 6
 # So many at once, at one writer of the log, that facts wait for each other and share batches.
 ONE_WRITER = {"MYCELIUM_RUNTIME_REPLICAS": "1"}
-CROWD = Plan(posters=64, agents=2, rivals=12, pause_s=0.0, mention_every=20)
+CROWD = Plan(posters=48, agents=3, rivals=6, races=8, pause_s=0.0, mention_every=10, calls=2)
 
 
 async def storm(hub: Hub) -> None:
