@@ -68,11 +68,11 @@ def test_two_agents_converse_through_the_service(machine: Machine) -> None:
     machine.run("room", "create", "plans", handle="avery").ok()
     for handle in ("asker", "answerer"):
         machine.run("agent", "create", handle, "--room", "plans", handle="avery").ok()
-    waiting = machine.start("session", "await", handle="answerer", room="plans")
+    waiting = machine.start("await", handle="answerer", room="plans")
     machine.run("room", "send", "--room", "plans", "@answerer is the cluster up?", handle="asker").ok()
     assert "is the cluster up?" in waiting.ended().ok().out
-    machine.run("session", "respond", "@asker it is", handle="answerer", room="plans").ok()
-    heard = machine.run("session", "await", handle="asker", room="plans").ok()
+    machine.run("respond", "@asker it is", handle="answerer", room="plans").ok()
+    heard = machine.run("await", handle="asker", room="plans").ok()
     assert "it is" in heard.out
 
 
