@@ -50,9 +50,19 @@ async def lose_power(havoc: Havoc, disk: Layer, seed: int | None) -> dict[str, i
     await asyncio.to_thread(havoc.hub.kill)
     await havoc.load.until(lambda: not any(map(is_running, victims.values())), "all processes are gone")
     last = [posts[-1] for posts in havoc.record.posted.values()]
-    await asyncio.to_thread(havoc.hub.start)
+    await asyncio.to_thread(come_back, havoc)
     await asyncio.gather(*(still_there(havoc, post) for post in last))
     return lost
+
+
+def come_back(havoc: Havoc) -> None:
+    """Start the hub; when it does not come, say what it and its NATS server last said."""
+    try:
+        havoc.hub.start()
+    except AssertionError as error:
+        logs = [havoc.hub.home / "logs" / name for name in ("hub.log", "nats.log")]
+        said = "\n".join("\n".join(path.read_text(encoding="utf-8").splitlines()[-15:]) for path in logs)
+        raise Verdict("stuck", f"{error}\n{said}", havoc.record) from error
 
 
 async def still_there(havoc: Havoc, post: Posted) -> None:
