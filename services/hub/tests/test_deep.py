@@ -224,10 +224,15 @@ def test_a_running_hub_is_looked_at_while_it_works_and_mends_its_own_tables(hub:
     assert look(hub, "--deep")[0] == 0
 
 
-def test_tables_that_were_never_written_into_their_file_are_whole(hub: HubCommand) -> None:
-    """Young tables lie in SQLite's log beside the file, whose own header is older than they are."""
+def test_tables_that_were_never_written_into_their_file_are_whole(hub: HubCommand, wait: Wait) -> None:
+    """Those just made again lie in SQLite's log beside the file, whose own header is older than they are."""
     hub.start()
     calls.call(hub.url, "POST", "/api/rooms", {"name": "demo"})
     calls.post(hub.url, "first words")
+    with closing(sqlite3.connect(hub.home.tables / "rooms.sqlite", timeout=5)) as tables, tables:
+        tables.execute("UPDATE message SET content = 'never said'")
+    look(hub, "--deep", "--fix")
+    wait(lambda: calls.call(hub.url, "GET", "/api/rooms/demo/messages")[0] == OK_STATUS)
+    assert calls.texts(hub.url) == ["first words"]
     status, rows = look(hub, "--deep")
     assert status == 0, rows
