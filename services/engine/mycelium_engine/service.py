@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mycelium_engine.reactions import eraser, mentions
+from mycelium_engine.mentions import Mentions
+from mycelium_engine.reactions import eraser
 from mycelium_engine.runs import Runs
 from mycelium_engine.settings import EngineSettings
 from mycelium_kernel.service import Service
@@ -14,4 +15,5 @@ VERSION = "0.1.0"
 def service(settings: EngineSettings) -> Service:
     """The service as the kernel runs it. It is ready without Temporal and without a model."""
     runs = Runs(settings)
-    return Service(name=NAME, version=VERSION, reactions=(mentions(runs), eraser(runs)), workers=(runs.work,))
+    workers = (runs.work, Mentions(runs).work_on_mentions)
+    return Service(name=NAME, version=VERSION, reactions=(eraser(runs),), workers=workers)

@@ -13,15 +13,14 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from e2e.model import KEY, Model
-from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
+from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_engine.calls import Call
-from mycelium_engine.reactions import mentions
+from mycelium_engine.mentions import drain
 from mycelium_engine.runs import Runs
 from mycelium_engine.service import service
 from mycelium_engine.settings import EngineSettings, ModelSettings
 from mycelium_kernel import run
 from mycelium_kernel.run import Runtime
-from mycelium_kernel.service import Stored
 from mycelium_kernel.testing import NatsServer
 from services.engine.tests.conftest import NAMESPACE
 from services.rooms.tests.live import Ask, asking, running
@@ -116,12 +115,8 @@ async def test_a_mention_that_comes_twice_makes_one_run(world: World, model: Mod
         runs = Runs(world.settings)
         working = asyncio.create_task(runs.work(replicas[0]))
         await _started(runs, call)
-        event = events_pb2.MessagePosted(
-            room_id=world.room_id,
-            engines=[views_pb2.EngineCall(queue="greeter", kind=views_pb2.ENGINE_KIND_HELLO)],
-        )
         for replica in (*replicas, *replicas):
-            await mentions(runs).run(replica, event, Stored(1, "", "", "", ""))
+            await drain(replica, runs, world.room_id, "greeter", views_pb2.ENGINE_KIND_HELLO)
         assert len(await world.answered(message)) == 1
         working.cancel()
         await asyncio.wait((working,))
