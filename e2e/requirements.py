@@ -247,6 +247,7 @@ LISTED = (
     _R("cluster:room:away", "O1", "A deletion while the operator is down is caught up with.", "I Proof"),
     _R("cluster:upgrade", "O1", "A rolling update under load fails no acknowledged post.", "I Proof"),
     _R("cluster:log-restarts", "O1", "A restart of the log under load fails no acknowledged post.", "D §4"),
+    _R("cluster:three-servers", "O1", "A hub on three NATS servers goes on when one is killed.", "I What must be true"),
     _R("cluster:secrets", "O1", "What the first install made secret is kept by an upgrade.", "I What must be true"),
     _R("cluster:uninstall", "O1", "Uninstall leaves nothing.", "I Proof"),
     # O3 · the hub on one machine

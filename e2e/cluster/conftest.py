@@ -1,11 +1,11 @@
 """Fixtures: a release that the tests share, a door to its Service, machines and rooms that use it."""
 
+import contextlib
 import itertools
-import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,34 +17,41 @@ from e2e.waiting import until
 from e2e.web import Api
 
 TAG = os.environ.get("TAG", "dev")
-MEASURED = Path(os.environ.get("MEASURED", "build/cluster.json"))
 _NUMBERS = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def release() -> Iterator[Release]:
+@contextlib.contextmanager
+def installed(word: str, values: dict[str, Any]) -> Iterator[Release]:
     """The chart on a namespace that was empty, and whose pods have to be restricted; gone again at the end."""
-    namespace = Namespace(f"hub-{os.getpid()}")
+    namespace = Namespace(f"{word}-{os.getpid()}")
     run("helm", "upgrade", "--install", "mycelium-crds", str(CHARTS / "mycelium-crds"),
         "--namespace=mycelium-crds", "--create-namespace")  # fmt: skip
     run("kubectl", "create", "namespace", namespace.name)
     run("kubectl", "label", "namespace", namespace.name, "pod-security.kubernetes.io/enforce=restricted")
     made = Release(namespace)
-    began_s = time.monotonic()
     try:
-        made.install(**{
-            "image.tag": TAG,
-            "nats.onUninstall": "Delete",
-            "services.operator.settings": {"operator.resync_s": 2},
-        })  # fmt: skip
-        MEASURED.parent.mkdir(parents=True, exist_ok=True)
-        MEASURED.write_text(json.dumps({"install_to_ready_s": round(time.monotonic() - began_s, 1)}) + "\n")
+        made.install(**{"image.tag": TAG, "nats.onUninstall": "Delete", **values})
         yield made
     finally:
         if os.environ.get("KEEP"):
             print(f"kept: namespace {namespace.name}")
         else:
             run("kubectl", "delete", "namespace", namespace.name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def release() -> Iterator[Release]:
+    """The hub that tests share."""
+    with installed("hub", {"services.operator.settings": {"operator.resync_s": 2}}) as made:
+        yield made
+
+
+@pytest.fixture
+def three() -> Iterator[Release]:
+    """A hub whose facts are kept by three NATS servers; without engines and objects, which have nothing to do here."""
+    without = {f"services.{name}.enabled": False for name in ("engine", "operator")}
+    with installed("three", {"nats.replicas": 3, "temporal.enabled": False, **without}) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -132,10 +132,11 @@ def test_an_operator_killed_between_two_steps_is_followed_by_one_that_goes_on(
     rooms: Rooms, release: Release, unique: Callable[[str], str]
 ) -> None:
     """Killed three times while it fills a room with many members: one room, every member, nobody twice."""
-    name, many = unique("many"), [{"handle": f"agent-{number}"} for number in range(200)]
+    name, many = unique("many"), [{"handle": f"agent-{number}"} for number in range(400)]
     rooms.apply(name, members=many)
     for _ in range(3):
         rooms.grows(name)
+        assert len(rooms.members(name)) < len(many), "it was not between two steps"
         release.namespace.delete("pod", *release.pods("operator"), now=True)
     rooms.ready(name)
     assert rooms.members(name) == {member["handle"] for member in many}

@@ -1,6 +1,7 @@
 """Upgrades and restarts while the hub is in use."""
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,15 +13,26 @@ from e2e.requirements import requirement
 from e2e.room import Room
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-# A line that a pod's end cuts, and an answer that is not ready yet, are reasons to try again.
-PLAN = Plan(posters=3, agents=2, pairs=0, rivals=0, readers=1, pause_s=0.2)
+
+
+@dataclass(frozen=True)
+class Named(Plan):
+    """A load whose agents no other has: keys are an agent's own, whatever the room."""
+
+    word: str = "agent"
+
+    @property
+    def agent_names(self) -> list[str]:
+        """Who is mentioned."""
+        return [f"{self.word}{number}" for number in range(self.agents)]
 
 
 async def under_load(room: Room, url: str, seed: int, *works: tuple[str, ...], release: Release) -> Record:
     """Use the room while each of these commands of kubectl or helm runs to its end; then all is counted."""
     record = Record(seed)
-    room.join(*PLAN.agent_names)
-    load = Load(room, url, record, PLAN)
+    plan = Named(posters=3, agents=2, pairs=0, rivals=0, readers=1, pause_s=0.2, word=f"load{seed}-")
+    room.join(*plan.agent_names)
+    load = Load(room, url, record, plan)
     load.start()
     try:
         await load.posts(20)
