@@ -29,6 +29,10 @@ SETTINGS = (
         "The services that /health asks, and how many replicas of each have to answer.",
         unit="name=count", scope="service",
     ),
+    Setting(
+        "gateway.late", "str", "", "Those of them that begin after the hub answers; they may be silent at first.",
+        unit="names", scope="service",
+    ),
 )  # fmt: skip
 
 
@@ -43,6 +47,7 @@ def build(values: Mapping[str, Value]) -> Service:
             listener=socket.socket(fileno=number) if number >= 0 else None,
             allowed_hosts=tuple(str(values["gateway.allowed_hosts"]).replace(",", " ").split()),
             services={name: int(count or 1) for name, _, count in counts},
+            late=frozenset(str(values["gateway.late"]).replace(",", " ").split()),
         )
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,3 +34,8 @@ class Gateway:
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
     joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))
+    began: float = field(default_factory=time.monotonic)
+
+    def is_late(self, service: str) -> bool:
+        """Whether a service may still be on its way."""
+        return service in self.settings.late and time.monotonic() - self.began < self.settings.late_s

@@ -22,6 +22,9 @@ class GatewaySettings:
     allowed_hosts: tuple[str, ...] = ()
     # Services that /health asks, and how many replicas of each have to answer.
     services: Mapping[str, int] = field(default_factory=lambda: {"rooms": 1})
+    # Those of them that begin after the hub answers, and the seconds in which their silence is no fault yet.
+    late: frozenset[str] = frozenset()
+    late_s: float = 60.0
     # Seconds between the comments that keep a silent stream open through proxies.
     stream_ping_s: float = 15.0
     # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.

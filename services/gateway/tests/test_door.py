@@ -45,6 +45,17 @@ async def test_health_says_which_service_is_away(http: httpx2.AsyncClient) -> No
     assert body["nats"]["connected"] is True
 
 
+async def test_a_service_that_starts_after_the_hub_is_no_fault_until_its_time_is_over(nats_server: NatsServer) -> None:
+    """`up` and then `status` is well; a service that never comes is told."""
+    seen = []
+    for late_s in (60.0, 0.0):
+        settings = GatewaySettings(port=0, services={"engine": 1}, late=frozenset({"engine"}), late_s=late_s)
+        async with opened(nats_server, settings) as door:
+            body = (await door.http.get("/health")).json()
+            seen.append((body["status"], body["services"]["engine"]["status"]))
+    assert seen == [("ok", "starting"), ("degraded", "down")]
+
+
 async def test_health_repeats_that_other_machines_reach_a_hub_without_sign_in(nats_server: NatsServer) -> None:
     """Its owner said so once, and may have forgotten."""
     settings = GatewaySettings(host="0.0.0.0", port=0, services={})

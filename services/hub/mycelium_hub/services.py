@@ -72,6 +72,7 @@ async def _gateway(given: Surroundings) -> Runtime:
         listener=given.listener,
         allowed_hosts=given.settings.allowed_hosts,
         services=dict.fromkeys(_asked(given.settings), 1),
+        late=frozenset(part.name for part in late_parts(given.settings)),
     )
     return await run.start(service(settings), given.nats, None)
 
@@ -87,6 +88,7 @@ def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
         "gateway.listener": str(given.listener.fileno()),
         "gateway.allowed_hosts": ",".join(given.settings.allowed_hosts),
         "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in asked),
+        "gateway.late": ",".join(part.name for part in late_parts(given.settings)),
     }
 
 

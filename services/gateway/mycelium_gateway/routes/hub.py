@@ -37,7 +37,8 @@ async def health(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     client = gateway.connection.client
     said = await _ask_all(gateway)
-    faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in said.items() if one["status"] != "ok"]
+    bad = {name: one for name, one in said.items() if one["status"] not in {"ok", "starting"}}
+    faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in bad.items()]
     faults[:0] = _own_faults(gateway)
     server = client.connected_server_version if client.is_connected else None
     body = {
@@ -73,7 +74,11 @@ def _risks(gateway: Gateway) -> list[str]:
 async def _ask_all(gateway: Gateway) -> dict[str, shapes.Json]:
     wanted = gateway.settings.services
     answers = await asyncio.gather(*(gateway.bus.health(name, ASK_S, count) for name, count in wanted.items()))
-    return {name: _together(said, wanted[name]) for name, said in zip(wanted, answers, strict=True)}
+    together = {name: _together(said, wanted[name]) for name, said in zip(wanted, answers, strict=True)}
+    for name, one in together.items():
+        if one["status"] == "down" and gateway.is_late(name):
+            one.update(status="starting", detail="it starts once the hub answers")
+    return together
 
 
 def _together(said: list[dict[str, Any]], wanted: int) -> shapes.Json:

@@ -37,7 +37,7 @@ class Auth(Shape):
 class ServiceHealth(Shape):
     """What one service says of itself."""
 
-    status: Literal["ok", "degraded", "down"]
+    status: Literal["ok", "starting", "degraded", "down"]
     detail: str
 
 
