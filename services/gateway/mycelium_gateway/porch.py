@@ -16,20 +16,17 @@ class Porch:
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
-        self._is_free = True  # nobody was let in yet in this turn
 
     def enter(self, begin: Callable[[], None]) -> None:
-        """Call `begin` at once, or after those that were here before, one a turn of the loop."""
-        if not self._is_free:
-            self._waiting.append(begin)
-            return
-        self._is_free = False
-        asyncio.get_running_loop().call_soon(self._next_turn)
-        begin()
+        """Call `begin` in a later turn of the loop, after those that were here before, one a turn."""
+        self._waiting.append(begin)
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._let_in)
 
-    def _next_turn(self) -> None:
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._next_turn)
-            self._waiting.popleft()()
-        else:
-            self._is_free = True
+    def _let_in(self) -> None:
+        try:
+            self._waiting[0]()
+        finally:
+            self._waiting.popleft()
+            if self._waiting:
+                asyncio.get_running_loop().call_soon(self._let_in)

@@ -21,12 +21,11 @@ async def test_those_inside_have_a_turn_between_two_that_come() -> None:
 
     for number in range(3):
         porch.enter(partial(seen.append, f"new {number}"))
-    assert seen == ["new 0"]
     asyncio.get_running_loop().call_soon(inside, 3)
     async with asyncio.timeout(5):
         await done.wait()
 
-    assert seen == ["new 0", "new 1", "inside", "new 2", "inside", "inside", "inside"]
+    assert seen == ["new 0", "inside", "new 1", "inside", "new 2", "inside", "inside"]
 
 
 async def test_one_that_fails_keeps_nobody_out() -> None:
@@ -37,7 +36,6 @@ async def test_one_that_fails_keeps_nobody_out() -> None:
     def fail() -> None:
         raise ValueError("cannot be read")
 
-    porch.enter(lambda: None)
     porch.enter(fail)
     porch.enter(inside.set)
     async with asyncio.timeout(5):
