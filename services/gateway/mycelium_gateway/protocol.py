@@ -16,7 +16,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from mycelium_gateway import problems
 from mycelium_gateway.guard import SERVER_SEND
-from mycelium_gateway.porch import Porch
 from mycelium_gateway.settings import GatewaySettings
 
 HEAD_BYTES = 64 * 1024  # request line and headers
@@ -34,7 +33,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     head_s = GatewaySettings.head_s
     body_s = GatewaySettings.body_s
-    porch = Porch()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -46,7 +44,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._asked = False  # a request was whole enough to be worked on
         self._refused = False
         self._timer: asyncio.TimerHandle | None = None
-        self._held: list[bytes] | None = []  # what came before the connection was let in
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there, and has a while to say what it wants."""
@@ -59,21 +56,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take it, once the connection was let in."""
-        if self._held is None:
-            self._receive(data)
-            return
-        self._held.append(data)
-        if len(self._held) == 1:
-            self.porch.enter(self._let_in)
-
-    def _let_in(self) -> None:
-        held, self._held = self._held or [], None
-        for data in held:
-            if not self.transport.is_closing():
-                self._receive(data)
-
-    def _receive(self, data: bytes) -> None:
         """Parse, and refuse what is too large; what comes after that is dropped."""
         if self._refused:
             return
@@ -231,6 +213,4 @@ def write_now(send: Any) -> Callable[[bytes], bool]:
 
 def of(settings: GatewaySettings) -> type[BoundedProtocol]:
     """The protocol with the bounds of some settings."""
-    return type(
-        "Protocol", (BoundedProtocol,), {"head_s": settings.head_s, "body_s": settings.body_s, "porch": Porch()}
-    )
+    return type("Protocol", (BoundedProtocol,), {"head_s": settings.head_s, "body_s": settings.body_s})
