@@ -241,6 +241,7 @@ LISTED = (
     _R("cluster:own-subjects", "O1", "A service's NATS user may use its own subjects only.", "I What must be true"),
     _R("cluster:network", "O1", "Pods reach what the design lets them reach, and nothing else.", "I What must be true"),
     _R("cluster:room", "O1", "A Room object makes, changes and deletes a room, and shows its condition.", "I Proof"),
+    _R("cluster:engine", "O1", "An engine on a cluster answers whoever mentions it.", "I What a user gets"),
     _R("cluster:room:names", "O1", "`spec.name` may hold spaces and accents, and never changes.", "I What must be true"),
     _R("cluster:room:kept", "O1", "A room is kept where the policy says so, and where it was there before.", "I What a user gets"),
     _R("cluster:room:killed", "O1", "An operator killed between two steps is followed by one that goes on.", "I Proof"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -17,6 +18,8 @@ import yaml
 
 from mycelium_hub import nats_config
 from mycelium_hub.services import PARTS
+from mycelium_kernel import program
+from mycelium_operator import settings as operator_settings
 from tests.rendering import CHART, CRDS, ROOT, Json, engine, notes, only, pods, rendered
 
 VERSIONS = ("1.30", "1.35")  # the oldest that the chart allows, and the one that it is tried on
@@ -71,6 +74,17 @@ def test_the_kinds_are_ones_that_kubernetes_knows() -> None:
 def test_the_services_are_those_of_the_hub() -> None:
     """A new service is a line of the hub and a block of values."""
     assert set(values()["services"]) == OWN_IMAGES
+
+
+def test_every_setting_is_one_that_its_service_reads() -> None:
+    """A key that nobody reads would be a wish."""
+    for part in PARTS:
+        module = importlib.import_module(f"{part.module}.__main__")
+        lists = [value for one in (program, module) for name, value in vars(one).items() if name.endswith("SETTINGS")]
+        known = {setting.key for settings in lists for setting in settings}
+        assert set(values()["services"][part.name]["settings"]) <= known, part.name
+    said = environment(only("Deployment", "operator", rendered()))
+    assert operator_settings.load(said).gateway == "http://mycelium-gateway:8000"
 
 
 def test_every_image_is_built_by_make_and_by_skaffold() -> None:

@@ -100,6 +100,21 @@ def test_an_object_makes_changes_and_deletes_a_room(rooms: Rooms, unique: Callab
     assert rooms.shown(name) is None
 
 
+@requirement("cluster:engine")
+def test_an_engine_of_an_object_answers_whoever_mentions_it(rooms: Rooms, unique: Callable[[str], str]) -> None:
+    """Through Temporal on its volume; there is no model here, and it says so."""
+    name = unique("helped")
+    rooms.apply(name, engines=[{"handle": "greeter", "kind": "hello"}])
+    rooms.ready(name)
+    rooms.api.post(path("rooms", name, "messages"), {"content": "@greeter hello"}, handle="avery").ok(201)
+
+    def answered() -> str:
+        items = rooms.api.get(path("rooms", name, "messages"), handle="avery").ok(200).json["items"]
+        return next((one["content"] for one in items if one["sender_handle"] == "greeter"), "")
+
+    assert "model" in until(answered, "the engine answers", WITHIN_S)
+
+
 @requirement("cluster:room:names")
 def test_a_name_may_hold_spaces_and_accents_and_never_changes(rooms: Rooms, unique: Callable[[str], str]) -> None:
     """The API server refuses another name for the same object."""
