@@ -22,6 +22,7 @@ BODIES: dict[str, Document] = {
     "patch /api/rooms/{room}/messages/{message}": {"status": "resolved"},
     "post /api/rooms/{room}/members": {"handle": "newcomer", "kind": "agent"},
     "patch /api/rooms/{room}/members/{handle}": {"description": "another"},
+    "post /api/rooms/{room}/engines": {"handle": "greeter", "kind": "hello"},
     "post /api/rooms/{room}/await": {"timeout_s": 0},
     "post /api/rooms/{room}/ack": {"ack": "the member's", "outcome": "acknowledged"},
     "post /api/rooms/{room}/respond": {"content": "hello"},
