@@ -232,7 +232,11 @@ def test_tables_that_were_never_written_into_their_file_are_whole(hub: HubComman
     with closing(sqlite3.connect(hub.home.tables / "rooms.sqlite", timeout=5)) as tables, tables:
         tables.execute("UPDATE message SET content = 'never said'")
     look(hub, "--deep", "--fix")
-    wait(lambda: calls.call(hub.url, "GET", "/api/rooms/demo/messages")[0] == OK_STATUS)
-    assert calls.texts(hub.url) == ["first words"]
+    wait(
+        lambda: (
+            calls.call(hub.url, "GET", "/api/rooms/demo/messages")[0] == OK_STATUS
+            and calls.texts(hub.url) == ["first words"]
+        )
+    )
     status, rows = look(hub, "--deep")
     assert status == 0, rows
