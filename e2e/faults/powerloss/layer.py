@@ -63,7 +63,7 @@ class Layer:
 
 @contextmanager
 def layer(folder: Path, *, journal: bool = False) -> Iterator[Layer]:
-    """Such a disk for the time of the block. Where the system has none to offer, the test says that it tried nothing."""
+    """Such a disk for the time of the block. Where there can be none, the test says that it tried nothing."""
     if os.geteuid() != 0 or not DEVICE.exists():
         pytest.skip(f"NOTHING about a loss of power was tested: it needs root and {DEVICE}")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
