@@ -38,8 +38,10 @@ OUTCOMES = {
         "Answers as soon as there is a delivery for the caller's queue, oldest first; 204 when none came in "
         "`timeout_s`. A new call of the same session acknowledges what the session has received.\n\n"
         "Without `confirm` a delivery counts as received once its answer was written: a client that dies before it has "
-        "read the answer can lose that delivery, since the session's next call acknowledges it. Clients should send "
-        "`confirm: true`, and say `received` by `ack` once they have read the answer."
+        "read the answer can lose that delivery, since the session's next call acknowledges it; and where several "
+        "gateways answer, a next call over another connection may come before that is known, and be given the delivery "
+        "again, marked `redelivered`. Clients should send `confirm: true`, and say `received` by `ack` once they have "
+        "read the answer."
     ),
     responses={
         204: {"description": "Nothing came in time."},
