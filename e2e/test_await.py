@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from e2e.harness import Hub, Machine
