@@ -90,4 +90,4 @@ async def _start_part(part: Part, surroundings: Surroundings) -> Runtime:
         return await asyncio.create_task(part.start(surroundings), context=context)
     except Exception as error:
         LOGGER.exception("%s can't be started", part.name)
-        raise Refused(f"{part.name} can't be started: {error or type(error).__name__}") from error
+        raise Refused(f"{part.name} can't be started: {str(error) or type(error).__name__}") from error

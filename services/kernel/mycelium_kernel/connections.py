@@ -25,11 +25,13 @@ __all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", 
 
 LOGGER = logging.getLogger(__name__)
 CONNECT_S = 10.0
+STREAM_S = 60.0  # servers that were all restarted take a while to agree who leads
 RECONNECT_S = 0.1
 PING_S = 2  # a server that does not answer two of these is frozen: another one of the cluster is tried
 READ_S = 5.0
 CLOSE_S = 2.0
-NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)  # all that NATS being away can raise
+# All that NATS being away can raise; uvloop's RuntimeError is for a connection that was closed a moment ago.
+NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError, RuntimeError)
 
 
 @contextlib.contextmanager
@@ -150,7 +152,7 @@ class Connection:
 
     async def _find_stream(self, wanted: StreamConfig) -> StreamInfo:
         """The stream of facts, made if it is missing; waits while JetStream is starting or has no leader."""
-        async with asyncio.timeout(CONNECT_S):
+        async with asyncio.timeout(STREAM_S):
             while True:
                 try:
                     return await self.jetstream.stream_info(subjects.STREAM)

@@ -125,7 +125,7 @@ class _Program:
             runtime = starting.result()
         except Exception as error:
             LOGGER.exception("%s can't be started", self._name)
-            print(f"error: {self._name} can't be started: {error or type(error).__name__}", file=sys.stderr)
+            print(f"error: {self._name} can't be started: {str(error) or type(error).__name__}", file=sys.stderr)
             return FAILED
         probes.ready(runtime.health)
         status = await _until_over(runtime, end)
