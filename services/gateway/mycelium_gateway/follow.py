@@ -13,6 +13,7 @@ from nats.js.kv import KeyValue
 
 from mycelium_gateway.keys import open_bucket
 from mycelium_kernel.connections import NATS_ERRORS
+from mycelium_kernel.errors import words
 
 if TYPE_CHECKING:
     from mycelium_kernel.connections import Connection
@@ -51,7 +52,7 @@ class Follower:
                 try:
                     await self._watch(await open_bucket(self._connection, self.bucket), again)
                 except NATS_ERRORS as error:
-                    LOGGER.debug("%s can't be watched: %s", self.bucket, error or type(error).__name__)
+                    LOGGER.debug("%s can't be watched: %s", self.bucket, words(error))
                     await asyncio.sleep(RETRY_S)
         finally:
             self._connection.off_reconnect(again.set)

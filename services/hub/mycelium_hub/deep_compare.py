@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mycelium_kernel import subjects
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.service import Projection
 from mycelium_kernel.tables import Tables
 
@@ -55,7 +55,7 @@ class Replica:
             replica.epoch, replica.position = meta[b"epoch"].decode(), int(meta.get(b"position", 0))
             replica.is_open = True
         except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
-            replica.found.append(f"can't be read: {error or type(error).__name__}")
+            replica.found.append(f"can't be read: {words(error)}")
         return replica
 
     def close(self) -> None:

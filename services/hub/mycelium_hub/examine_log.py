@@ -18,6 +18,7 @@ from mycelium_hub.home import Home
 from mycelium_hub.services import projections
 from mycelium_kernel import fitness, subjects
 from mycelium_kernel.connections import NATS_ERRORS, fact_stream
+from mycelium_kernel.errors import words
 from mycelium_kernel.space import Space
 
 WITHIN_S = 3.0
@@ -45,7 +46,7 @@ async def check(home: Home, told: list[Told]) -> list[Finding]:
         async with _connect(home, server.port, nats_config.DOCTOR) as doctor:
             return [*found, *await _log(doctor, home, told)]
     except NATS_ERRORS as error:
-        seen = f"pid {server.pid} does not answer on 127.0.0.1:{server.port}: {error or type(error).__name__}"
+        seen = f"pid {server.pid} does not answer on 127.0.0.1:{server.port}: {words(error)}"
         return [Finding("nats", WRONG, seen, RESTART)]
 
 

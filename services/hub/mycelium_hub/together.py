@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mycelium_hub.errors import Refused
 from mycelium_hub.services import PARTS, Part, Surroundings
 from mycelium_kernel import tasks
+from mycelium_kernel.errors import words
 
 if TYPE_CHECKING:  # loaded with the first service
     from mycelium_kernel.run import Runtime
@@ -90,4 +91,4 @@ async def _start_part(part: Part, surroundings: Surroundings) -> Runtime:
         return await asyncio.create_task(part.start(surroundings), context=context)
     except Exception as error:
         LOGGER.exception("%s can't be started", part.name)
-        raise Refused(f"{part.name} can't be started: {str(error) or type(error).__name__}") from error
+        raise Refused(f"{part.name} can't be started: {words(error)}") from error

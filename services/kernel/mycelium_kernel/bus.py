@@ -22,7 +22,7 @@ from nats.aio.msg import Msg
 
 from mycelium_kernel import headers, subjects, telemetry
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable
+from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable, words
 from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class Bus:
             except nats.errors.ConnectionClosedError as error:
                 raise Unavailable("the connection to NATS is closed") from error
             except NATS_ERRORS as error:
-                LOGGER.debug("%s: %s", subject, error or type(error).__name__)
+                LOGGER.debug("%s: %s", subject, words(error))
                 if isinstance(error, TimeoutError):
                     attempt_s *= 2  # a service that is only slow is not given the same work ever more often
                 last = Unavailable(f"no answer from {subject.split('.')[1]} in time")

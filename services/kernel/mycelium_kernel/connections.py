@@ -18,7 +18,7 @@ from nats.js import JetStreamContext
 from nats.js.api import StreamConfig, StreamInfo
 
 from mycelium_kernel import subjects, tasks
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.fitness import Unfit, ask_servers, check_server, check_stream, check_sync, fact_stream
 
 __all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", "reaching"]
@@ -40,7 +40,7 @@ def reaching(what: str) -> Iterator[None]:
     try:
         yield
     except NATS_ERRORS as error:
-        raise Unavailable(f"{what} can't be reached: {error or type(error).__name__}") from error
+        raise Unavailable(f"{what} can't be reached: {words(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Connection:
                     with contextlib.suppress(nats.js.errors.ServiceUnavailableError):
                         return await self.jetstream.add_stream(wanted)
                 except (nats.js.errors.ServiceUnavailableError, nats.errors.TimeoutError) as error:
-                    LOGGER.info("waiting for JetStream: %s", error or type(error).__name__)
+                    LOGGER.info("waiting for JetStream: %s", words(error))
                 await asyncio.sleep(0.1)
 
     async def look(self) -> tuple[str, int]:
@@ -218,7 +218,7 @@ async def _connect(client: Client, settings: NatsSettings, user: str, password: 
         if opening and "authorization" in str(error).lower():
             raise Unfit(f"NATS refuses the user {user!r}: its name or password is not in the server's configuration")
         errors[:] = [error]
-        LOGGER.info("NATS: %s", error or type(error).__name__)
+        LOGGER.info("NATS: %s", words(error))
 
     waits: dict[str, Any] = {"connect_timeout": CONNECT_S, "reconnect_time_wait": RECONNECT_S}
     try:
@@ -252,7 +252,7 @@ async def _close(client: Client) -> None:
         async with asyncio.timeout(CLOSE_S):
             await client.close()
     except NATS_ERRORS as error:
-        LOGGER.info("closing the connection to NATS: %s", error or type(error).__name__)
+        LOGGER.info("closing the connection to NATS: %s", words(error))
         await tasks.end([subscription._wait_for_msgs_task for subscription in client._subs.values()])  # noqa: SLF001
         if client._transport:  # noqa: SLF001
             client._transport.close()  # noqa: SLF001

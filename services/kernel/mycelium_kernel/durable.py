@@ -21,7 +21,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 
 from mycelium_kernel import events, headers, subjects, tasks, telemetry
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.service import Reaction, Stored
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Durable:
                     await self.connection.jetstream.add_consumer(self.stream, self.config)
                     await self._pull()
                 except (Unavailable, *NATS_ERRORS) as error:
-                    LOGGER.info("%s waits for NATS: %s", self.config.durable_name, error or type(error).__name__)
+                    LOGGER.info("%s waits for NATS: %s", self.config.durable_name, words(error))
                     await asyncio.sleep(RETRY_S[0])
         finally:
             self.connection.off_reconnect(self._reconnected)

@@ -73,3 +73,8 @@ class Internal(Exception):
     def __init__(self, key: str) -> None:
         super().__init__(f"internal error, key {key}")
         self.key = key
+
+
+def words(error: BaseException) -> str:
+    """What an error says, or its kind when it says nothing, as a `TimeoutError` does. No error is ever false."""
+    return str(error) or type(error).__name__

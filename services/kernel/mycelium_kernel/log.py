@@ -21,7 +21,7 @@ from nats.js.api import PubAck
 from mycelium_kernel import headers, tasks
 from mycelium_kernel.clock import Clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
+from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence, words
 from mycelium_kernel.space import Space
 
 LOGGER = logging.getLogger(__name__)
@@ -264,7 +264,7 @@ class Log:
                 if not _is_passing(error):
                     raise _judge(error) from error
             except NATS_ERRORS as error:
-                LOGGER.debug("append to %s: %s", append.subject, error or type(error).__name__)
+                LOGGER.debug("append to %s: %s", append.subject, words(error))
             else:
                 append.succeed(ack.seq, duplicate=bool(ack.duplicate))
                 return

@@ -18,6 +18,7 @@ from pathlib import Path
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel import tasks, telemetry
 from mycelium_kernel.connections import NatsSettings, Unfit
+from mycelium_kernel.errors import words
 from mycelium_kernel.files import allow_many_files
 from mycelium_kernel.probes import Probes
 from mycelium_kernel.run import Runtime, start
@@ -125,7 +126,7 @@ class _Program:
             runtime = starting.result()
         except Exception as error:
             LOGGER.exception("%s can't be started", self._name)
-            print(f"error: {self._name} can't be started: {str(error) or type(error).__name__}", file=sys.stderr)
+            print(f"error: {self._name} can't be started: {words(error)}", file=sys.stderr)
             return FAILED
         probes.ready(runtime.health)
         status = await _until_over(runtime, end)

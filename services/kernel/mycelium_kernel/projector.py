@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from mycelium_kernel import tasks
 from mycelium_kernel.applier import Applier
 from mycelium_kernel.connections import Connection
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.service import Projection
 from mycelium_kernel.tables import Tables, is_damage
 from mycelium_kernel.tail import RawFact, Tail
@@ -150,7 +150,7 @@ class Projector:
                 await self._follow()
                 await self._reach(await self._last_sequence())
             except Exception as error:
-                LOGGER.warning("the tables still can't follow the log: %s", error or type(error).__name__)
+                LOGGER.warning("the tables still can't follow the log: %s", words(error))
             else:
                 self._mended()
                 return

@@ -29,7 +29,7 @@ from mycelium_kernel import headers, subjects, tasks, telemetry
 from mycelium_kernel.bus import BUG, REFUSED, TIMEOUT_S, UNAVAILABLE
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable
+from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable, words
 from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class Server:
                 extra = {headers.SEQUENCE: str(said.sequence)} if said.sequence else None
                 await request.respond(said.body, headers=extra)
         except (*NATS_ERRORS, ValueError) as error:  # ValueError: the request named nowhere to answer to
-            LOGGER.info("an answer could not be sent: %s", error or type(error).__name__)
+            LOGGER.info("an answer could not be sent: %s", words(error))
 
 
 def _body(message: Message, limit: int) -> bytes:

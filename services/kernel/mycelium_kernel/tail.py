@@ -22,6 +22,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from mycelium_kernel import headers, subjects, tasks
 from mycelium_kernel.connections import NATS_ERRORS, Connection, reaching
+from mycelium_kernel.errors import words
 
 LOGGER = logging.getLogger(__name__)
 PAGE_BYTES = 2 * 1024 * 1024
@@ -197,7 +198,7 @@ class Tail:
                 await self._unsubscribe()
                 await self._subscribe()
             except NATS_ERRORS as error:
-                LOGGER.info("tail waits for the log: %s", error or type(error).__name__)
+                LOGGER.info("tail waits for the log: %s", words(error))
                 self._stale.set()
                 await asyncio.sleep(0.1)
 

@@ -15,6 +15,8 @@ import nats.js.errors
 from nats.js.api import KeyValueConfig, StorageType
 from nats.js.kv import KeyValue
 
+from mycelium_kernel.errors import words
+
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
@@ -55,7 +57,7 @@ class Follower:
                 try:
                     await self._watch(await self._open(runtime), again)
                 except TROUBLE as error:
-                    LOGGER.debug("%s can't be watched: %s", self.bucket, error or type(error).__name__)
+                    LOGGER.debug("%s can't be watched: %s", self.bucket, words(error))
                     await asyncio.sleep(RETRY_S)
         finally:
             runtime.connection.off_reconnect(again.set)
