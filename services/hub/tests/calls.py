@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
+OK = 200
 CREATED = 201
 LOST = (OSError, http.client.HTTPException)  # what a call ends with when the hub goes away
 
@@ -41,11 +42,20 @@ def post(url: str, text: str) -> dict[str, Any]:
 
 
 def texts(url: str) -> list[str]:
-    """Every message of the room `demo`, newest first."""
+    """Every message of the room `demo`, newest first, which the hub has to give."""
+    found = texts_or_none(url)
+    assert found is not None, "the hub gives no history"
+    return found
+
+
+def texts_or_none(url: str) -> list[str] | None:
+    """The same; None from a hub that is not (or not yet again) ready, at whichever page: for whoever waits for it."""
     found: list[str] = []
     cursor = ""
     while True:
-        _, page = call(url, "GET", f"/api/rooms/demo/messages?limit=500{cursor}")
+        status, page = call(url, "GET", f"/api/rooms/demo/messages?limit=500{cursor}")
+        if status != OK:
+            return None
         found += [item["content"] for item in page["items"] if item["message_type"] == "message"]
         if page["next"] is None:
             return found
