@@ -17,6 +17,7 @@ from prometheus_client import Gauge
 
 from mycelium.rooms.v1 import events_pb2
 from mycelium_gateway import frames
+from mycelium_gateway.recent import Recent
 from mycelium_gateway.watcher import Watcher
 from mycelium_kernel import events, subjects
 from mycelium_kernel.tail import RawFact, Tail
@@ -36,7 +37,7 @@ OnEvent = Callable[[str, Message], None]
 class Live:
     """Follows every fact and hands each to the watchers of its room and to `on_fact`."""
 
-    def __init__(self, connection: Connection, ping_s: float) -> None:
+    def __init__(self, connection: Connection, ping_s: float, recent_bytes: int) -> None:
         self._connection = connection
         self._ping_s = ping_s
         self._tail = Tail(connection, (subjects.ALL_FACTS,), self._on_facts)
@@ -45,6 +46,7 @@ class Live:
         self._pinging: asyncio.Task[None] | None = None
         self._stopping = False
         self.position = 0
+        self.recent = Recent(self._frame, recent_bytes)
         self.doubts: dict[str, int] = {}  # by room, the last fact after which somebody may be a stranger to it
         self.on_fact: OnFact = lambda _room_id, _fact: None
         self.on_event: OnEvent = lambda _room_id, _event: None  # of a watched room
@@ -65,6 +67,7 @@ class Live:
         """Follow what is stored from now on."""
         await self._tail.start(None)
         self.position = max(self.position, self._tail.position)
+        self.recent.start(self.position)
         self._pinging = asyncio.create_task(self._ping(), name="live-ping")
 
     async def stop(self) -> None:
@@ -113,6 +116,8 @@ class Live:
 
     def _on_facts(self, facts: list[RawFact]) -> None:
         for fact in facts:
+            if fact.sequence <= self.position:  # another log
+                self.recent.start(fact.sequence - 1)
             self.position = fact.sequence
             try:
                 self._hand_out(fact)
@@ -126,8 +131,10 @@ class Live:
         room_id = subjects.room_of(fact.subject)
         self.on_fact(room_id, fact)
         watchers = self._watchers.get(room_id)
-        shown = watchers and frames.is_shown(fact.type)
-        if not shown and fact.type not in DOUBTFUL and not (watchers and fact.type in self.also):
+        shown = frames.is_shown(fact.type)
+        if shown:
+            self.recent.add(room_id, fact)
+        if not (watchers and shown) and fact.type not in DOUBTFUL and not (watchers and fact.type in self.also):
             return
         event = events.decode(fact.type, fact.data)
         if fact.type in DOUBTFUL:
@@ -138,6 +145,9 @@ class Live:
                 watcher.push(frame, fact.sequence, room_id)
         if watchers:
             self.on_event(room_id, event)
+
+    def _frame(self, fact: RawFact, room: str) -> bytes:
+        return frames.frame(self.epoch, fact.sequence, events.decode(fact.type, fact.data), room)
 
     def tell(self, room_id: str, make: Callable[[str], bytes]) -> None:
         """Tell the watchers of a room what is no fact; `make` is given the room's name."""
@@ -171,6 +181,7 @@ class Live:
         room_id = str(event.room_id)  # type: ignore[attr-defined]
         self._remember(room_id, fact.sequence)
         self.on_fact(room_id, fact)
+        self.recent.forget(room_id)
         for watcher in list(self._watchers.get(room_id, ())):
             frame = frames.frame(self.epoch, fact.sequence, event, watcher.rooms[room_id])
             watcher.push(frame, fact.sequence, room_id)

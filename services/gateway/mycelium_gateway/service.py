@@ -31,7 +31,7 @@ def service(settings: GatewaySettings) -> Service:
 
 async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     """Answer HTTP until cancelled; then end waits and streams at once and give other requests a moment."""
-    live = Live(runtime.connection, settings.stream_ping_s)
+    live = Live(runtime.connection, settings.stream_ping_s, settings.stream_recent_bytes)
     keys = Keys(runtime.connection, runtime.new_id(), lambda: int(runtime.clock().timestamp() * 1000))
     presence = Presence(runtime.connection, keys, live, runtime.clock)
     waits = Waits(runtime.connection, keys, presence)

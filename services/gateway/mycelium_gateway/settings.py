@@ -29,6 +29,8 @@ class GatewaySettings:
     stream_ping_s: float = 15.0
     # Bytes that may wait for one slow reader before its stream is closed; it resumes by its last id.
     stream_buffer_bytes: int = 4 * 1024 * 1024
+    # Bytes of the newest facts that are kept in memory for watchers who were cut off; what is older they get from disk.
+    stream_recent_bytes: int = 16 * 1024 * 1024
     # Bytes that a bundle of a whole room may have, unpacked.
     bundle_bytes: int = 1024 * 1024 * 1024
     # Requests that are worked on at once, in all and for one caller; more are told to come back.

@@ -1,8 +1,9 @@
 """Live streams: what a watcher missed, then what happens, over one raw ASGI response.
 
-Joining without gap or repeat: read the feed to its end, register at the log's end and note the place, read the feed
-up to that place, then write what has come since. Facts that the feed had already are left out by their sequence. A
-room that the reader may not see, or not any more, is to it one that is gone.
+Joining without gap or repeat: who missed little is registered at the log's end and given the gap from memory. Else:
+read the feed to its end, register and note the place, read the feed up to that place, then write what has come since.
+Facts that the feed had already are left out by their sequence. A room that the reader may not see, or not any more,
+is to it one that is gone.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class LiveStream(Response):
             except _Forgotten:
                 await self._begin(send, b"", FORGOTTEN)
         # Their names were looked up before the watcher was registered:
-        watcher.release(room_id for room_id in self._rooms if self._live.doubts.get(room_id, 0) > self._since)
+        watcher.release(filter(self._is_doubtful, self._rooms))
 
     async def _begin(self, send: Send, first: bytes, reset: str) -> None:
         """Start at what is stored now; `reset` says why what came before can't be told."""
@@ -136,11 +137,30 @@ class LiveStream(Response):
 
     async def _resume(self, send: Send, after: int) -> None:
         """Write what came after that place. Raises `_Forgotten` when it is no longer kept."""
+        missed = self._missed(after)
+        if missed is not None:
+            for first in range(0, len(missed), FEED_PAGE):
+                await _chunk(send, b"".join(missed[first : first + FEED_PAGE]))
+            return
         after = await self._write_feed(send, after, 0)
         self._watcher.after = after
         until = self._register()
         if until > after:
             await self._write_feed(send, after, until)
+
+    def _missed(self, after: int) -> list[bytes] | None:
+        """Register, if memory holds all that was missed; not when some of it may be after the reader lost a room."""
+        if any(self._is_doubtful(room_id) for room_id in self._rooms):
+            return None
+        missed = self._live.recent.after(after, self._rooms)
+        if missed is not None:
+            self._watcher.after = after
+            self._register()
+        return missed
+
+    def _is_doubtful(self, room_id: str) -> bool:
+        """Whether something happened since the rooms were looked up that may have made the reader a stranger."""
+        return self._live.doubts.get(room_id, 0) > self._since
 
     def _register(self) -> int:
         place = self._live.add(self._watcher)

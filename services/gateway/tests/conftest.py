@@ -56,11 +56,18 @@ async def opened(nats_server: testing.NatsServer, settings: GatewaySettings) -> 
 
 
 @pytest.fixture
-async def hub(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[Door]:
+def recent_bytes() -> int:
+    """How much of what happened the gateway of `hub` keeps in memory; a test may ask for another size."""
+    return GatewaySettings.stream_recent_bytes
+
+
+@pytest.fixture
+async def hub(nats_server: testing.NatsServer, tmp_path: Path, recent_bytes: int) -> AsyncIterator[Door]:
     """A gateway and the rooms service behind it."""
     rooms = await run.start(rooms_service(), nats_server.settings("rooms"), tmp_path / "tables")
     try:
-        async with opened(nats_server, GatewaySettings(port=0, stream_ping_s=0.2)) as door:
+        settings = GatewaySettings(port=0, stream_ping_s=0.2, stream_recent_bytes=recent_bytes)
+        async with opened(nats_server, settings) as door:
             yield door
     finally:
         await rooms.stop()

@@ -15,6 +15,9 @@ from services.gateway.tests.door import Door, metric
 from services.gateway.tests.watching import watching
 
 AVERY = {"Mycelium-Handle": "avery"}
+FROM_BOTH = pytest.mark.parametrize(
+    "recent_bytes", [0, 2_000, GatewaySettings.stream_recent_bytes], ids=["feed", "a little memory", "memory"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +72,9 @@ async def test_a_watcher_sees_everything_that_happens_in_the_room(hub: Door) -> 
     assert events[5].data == {"room": "demo", "handle": "bob"}
 
 
+@FROM_BOTH
 async def test_a_watcher_that_comes_back_gets_what_it_missed(hub: Door) -> None:
-    """From the feed, in order, then live."""
+    """In order, then live."""
     async with watching(hub.port, "demo") as stream:
         await post(hub.http, "one")
         first = await stream.next()
@@ -86,6 +90,7 @@ async def test_a_watcher_that_comes_back_gets_what_it_missed(hub: Door) -> None:
     assert live.data["content"] == "four"
 
 
+@FROM_BOTH
 async def test_watchers_that_come_and_go_while_others_post_miss_nothing(hub: Door) -> None:
     """Each reads a little, leaves, and resumes by its last id: no gap, no repeat, in order."""
     total = 60
@@ -113,6 +118,7 @@ async def test_watchers_that_come_and_go_while_others_post_miss_nothing(hub: Doo
     assert all(one == posted for one in seen)
 
 
+@FROM_BOTH
 async def test_a_long_past_is_read_page_by_page(hub: Door) -> None:
     """More facts than one page of the feed holds."""
     async with watching(hub.port, "demo") as stream:
@@ -150,6 +156,7 @@ async def test_an_id_of_another_log_is_answered_with_a_reset(hub: Door, last_id:
     assert live.data["content"] == "two"
 
 
+@pytest.mark.parametrize("recent_bytes", [0])
 async def test_a_watcher_that_was_away_for_longer_than_the_feed_goes_back_is_told(
     hub: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
