@@ -39,6 +39,7 @@ class Model:
     def __init__(self, text: str = "Hello from the script.") -> None:
         self.text = text
         self.fault = ""  # a key of FAULTS, or: empty, garbled, silent
+        self.usage: tuple[int, int] | None = (1, 1)  # tokens read and written that it tells; None: it does not say
         self.asked: list[Question] = []
         self.on_asked: Callable[[Question], None] = lambda _question: None
         self._released = threading.Event()
@@ -86,7 +87,7 @@ class Model:
             document: dict[str, Any] = {"type": "error", "error": error} if anthropic else {"error": error}
             return status, "application/json", json.dumps(document).encode()
         text = "" if self.fault == "empty" else self.text
-        document = _anthropic(text) if anthropic else _openai(text)
+        document = _anthropic(text, self.usage) if anthropic else _openai(text, self.usage)
         return 200, "application/json", json.dumps(document).encode()
 
     def close(self) -> None:
@@ -103,19 +104,22 @@ class Model:
         self.close()
 
 
-def _openai(text: str) -> dict[str, Any]:
+def _openai(text: str, usage: tuple[int, int] | None) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
+    read, wrote = usage or (0, 0)
+    told = {"usage": {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1_790_000_000,
         "model": "scripted",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        **(told if usage else {}),
     }
 
 
-def _anthropic(text: str) -> dict[str, Any]:
+def _anthropic(text: str, usage: tuple[int, int] | None) -> dict[str, Any]:
+    read, wrote = usage or (0, 0)
     return {
         "id": "msg_1",
         "type": "message",
@@ -124,7 +128,7 @@ def _anthropic(text: str) -> dict[str, Any]:
         "content": [{"type": "text", "text": text}] if text else [],
         "stop_reason": "end_turn",
         "stop_sequence": None,
-        "usage": {"input_tokens": 1, "output_tokens": 1},
+        "usage": {"input_tokens": read, "output_tokens": wrote},  # the protocol has no answer without it
     }
 
 

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.stream import MISSED
@@ -23,14 +24,19 @@ CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = yaml.safe_load((CONTRACTS / "asyncapi.yaml").read_text(encoding="utf-8"))
 OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
 L9: dict[str, Any] = json.loads((CONTRACTS / "l9.json").read_text(encoding="utf-8"))
+FACTS = (events_pb2, engine_events_pb2)
 LATER = {"notice"}  # the board will file them
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
 
 
 def fact_types() -> dict[str, type[Message]]:
     """The events of the protocol: messages of `events.proto` that are no state."""
-    names = [name for name in events_pb2.DESCRIPTOR.message_types_by_name if not name.endswith("State")]
-    return {name: getattr(events_pb2, name) for name in names}
+    return {
+        name: getattr(module, name)
+        for module in FACTS
+        for name in module.DESCRIPTOR.message_types_by_name
+        if not name.endswith("State")
+    }
 
 
 def sample(kind: type[Message]) -> Message:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Literal
+
+PICO = 10**12  # parts of a dollar; a token of the cheapest model costs thousands of them
+Outcome = Literal["reported", "unreported", "lost", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -16,10 +20,37 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What engines may spend in each room, as the hub's settings say; 0: no limit."""
+
+    turns: int = 0
+    tokens: int = 0
+    pico_usd: int = 0
+
+
+@dataclass(frozen=True)
+class Use:
+    """What one question to a model took, told by the activity that asked to the one that records it.
+
+    `outcome`: the provider `reported` the tokens, or left them `unreported`; the answer was `lost`, so that nobody
+    knows; or the provider refused and took `nothing`. `pico_usd` is None when the price is not known.
+    """
+
+    step: int
+    ask: int
+    is_reserved: bool
+    outcome: Outcome
+    input_tokens: int = 0
+    output_tokens: int = 0
+    pico_usd: int | None = None
+
+
+@dataclass(frozen=True)
 class Answer:
     """What came of asking the model: a text, or what went wrong and what to type next.
 
-    `gone` says that there is nobody left to answer: the room or the message was deleted meanwhile.
+    `gone` says that there is nobody left to answer: the room or the message was deleted meanwhile. `use` is what the
+    model took, which is not recorded yet; None when none was asked.
     """
 
     text: str = ""
@@ -27,6 +58,8 @@ class Answer:
     detail: str = ""
     next: str = ""
     gone: bool = False
+    model: str = ""
+    use: Use | None = None
 
 
 @dataclass(frozen=True)

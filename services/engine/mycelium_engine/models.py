@@ -10,49 +10,84 @@ import contextlib
 import importlib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mycelium_engine import prices
+from mycelium_engine.calls import Outcome
 from mycelium_engine.settings import ModelSettings
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from openai import AsyncOpenAI
+    from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
 
-SET_MODEL = "mycelium config set llm.model provider/model && mycelium down && mycelium up"
-SET_KEY = "mycelium config set llm.api_key && mycelium down && mycelium up"
-SET_URL = "mycelium config set llm.base_url http://... && mycelium down && mycelium up"
+SET_MODEL = "mycelium config set llm.model provider/model && mycelium config apply"
+SET_KEY = "mycelium config set llm.api_key && mycelium config apply"
+SET_URL = "mycelium config set llm.base_url http://... && mycelium config apply"
 CHECK = "mycelium doctor"
 NEEDS_KEY = {"anthropic", "openai", "openrouter"}
 ADDRESSES = {"openrouter": "https://openrouter.ai/api/v1", "ollama": "http://localhost:11434/v1"}
 NO_KEY = "none"  # what a client must send to a server that wants no key
 SAID_CHARACTERS = 300
+TOKENS_MOST = 10**9  # of one question; whoever tells more does not count
+LOST = {"model.timeout", "model.failed", "model.unreadable"}  # a provider may have answered, and taken money for it
 SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{6,}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What one question took, as the provider told it; `pico_usd` None: the price is not known."""
+
+    outcome: Outcome
+    input_tokens: int = 0
+    output_tokens: int = 0
+    pico_usd: int | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """A model's reply, and what it took."""
+
+    text: str
+    took: Took
 
 
 class ModelFailure(Exception):
     """The model gave no answer: `slug` says why for programs, `detail` for people, `next` what to type."""
 
-    def __init__(self, slug: str, detail: str, next: str = CHECK) -> None:
+    def __init__(self, slug: str, detail: str, next: str = CHECK, took: Took | None = None) -> None:
         super().__init__(f"{slug}: {detail}")
         self.slug = slug
         self.detail = detail
         self.next = next
+        self.took = took or Took("lost" if slug in LOST else "nothing")
 
 
-async def ask(settings: ModelSettings, instructions: str, message: str) -> str:
+async def ask(settings: ModelSettings, instructions: str, message: str) -> Said:
     """The model's reply. Raises `ModelFailure`. Asked once: who is told that it failed decides what follows."""
     provider, name = check(settings)
     await asyncio.to_thread(_load, provider)
     try:
         async with asyncio.timeout(settings.timeout_s):
-            text = await _request(settings, provider, name, instructions, message)
+            answer = await _request(settings, provider, name, instructions, message)
     except Exception as error:
         raise _failure(settings, error) from None  # the cause may quote what was sent, headers too
-    if not text.strip():
-        raise ModelFailure("model.empty", f"{settings.model} gave an empty answer")
-    return text.strip()
+    text = "".join(part.content for part in answer.parts if part.part_kind == "text").strip()
+    took = _took(settings, answer)
+    if not text:
+        raise ModelFailure("model.empty", f"{settings.model} gave an empty answer", took=took)
+    return Said(text, took)
+
+
+def _took(settings: ModelSettings, answer: ModelResponse) -> Took:
+    """What the provider says that it took. The library makes noughts of what is not said, and no question is empty."""
+    usage = answer.usage
+    if not (0 < usage.input_tokens <= TOKENS_MOST and 0 < usage.output_tokens <= TOKENS_MOST):
+        return Took("unreported")
+    return Took("reported", usage.input_tokens, usage.output_tokens, prices.cost(settings, usage))
 
 
 async def warm(settings: ModelSettings) -> None:
@@ -82,18 +117,17 @@ def _load(provider: str) -> None:
     importlib.import_module(f"pydantic_ai.models.{'anthropic' if provider == 'anthropic' else 'openai'}")
 
 
-async def _request(settings: ModelSettings, provider: str, name: str, instructions: str, message: str) -> str:
+async def _request(settings: ModelSettings, provider: str, name: str, instructions: str, message: str) -> ModelResponse:
     from pydantic_ai.direct import model_request
     from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart
 
     client, model = _anthropic(settings, name) if provider == "anthropic" else _openai(settings, provider, name)
     async with client:
-        answer = await model_request(
+        return await model_request(
             model,
             [ModelRequest(parts=[SystemPromptPart(instructions), UserPromptPart(message)])],
             model_settings={"max_tokens": settings.max_tokens, "timeout": settings.timeout_s},
         )
-    return "".join(part.content for part in answer.parts if part.part_kind == "text")
 
 
 def _anthropic(settings: ModelSettings, name: str) -> tuple[AsyncAnthropic, Model]:

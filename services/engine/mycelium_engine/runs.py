@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mycelium_engine import models
 from mycelium_engine.calls import Call
+from mycelium_engine.ledger import Ledger
 from mycelium_engine.queues import ENGINE, MODELS
 from mycelium_engine.settings import EngineSettings
 from mycelium_kernel.errors import Unavailable
@@ -48,7 +49,7 @@ class Runs:
         from mycelium_kernel import temporal
 
         client = await self._connect(runtime)
-        hello = HelloActivities(runtime.bus, self._settings.model)
+        hello = HelloActivities(runtime.bus, self._settings.model, Ledger(runtime, self._settings.model.limits))
         workers = [
             temporal.worker(client, ENGINE, workflows(), [hello.post_reply], AT_ONCE),
             temporal.worker(client, MODELS, [], [hello.call_model], AT_ONCE),

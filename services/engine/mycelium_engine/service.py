@@ -1,7 +1,11 @@
-"""The table of contents of the engine service: it holds no tables; mentions start runs, one worker keeps them going."""
+"""The table of contents of the engine service: it holds no tables.
+
+Mentions start runs, one worker keeps them going, and what a room may spend stands in the log.
+"""
 
 from __future__ import annotations
 
+from mycelium_engine import budget
 from mycelium_engine.mentions import Mentions
 from mycelium_engine.reactions import eraser
 from mycelium_engine.runs import Runs
@@ -16,4 +20,10 @@ def service(settings: EngineSettings) -> Service:
     """The service as the kernel runs it. It is ready without Temporal and without a model."""
     runs = Runs(settings)
     workers = (runs.work, Mentions(runs).work_on_mentions)
-    return Service(name=NAME, version=VERSION, reactions=(eraser(runs),), workers=workers)
+    return Service(
+        name=NAME,
+        version=VERSION,
+        direct=budget.answers(settings.model.limits),
+        reactions=(eraser(runs),),
+        workers=workers,
+    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
+from genai_prices import Usage
 
 from e2e.model import KEY, Model
-from mycelium_engine import models
+from mycelium_engine import models, prices
 from mycelium_engine.models import ModelFailure
 from mycelium_engine.settings import ModelSettings
 
@@ -36,7 +39,8 @@ async def failure(settings: ModelSettings) -> ModelFailure:
 )
 async def test_each_provider_is_asked_in_its_protocol(model: Model, name: str, path: str, limit: str) -> None:
     """The model's name is what stands behind the provider's; what it may write is bounded; it is asked once."""
-    assert await models.ask(asked(model, name), "Be brief.", "hello") == "Hello from the script."
+    said = await models.ask(asked(model, name), "Be brief.", "hello")
+    assert said.text == "Hello from the script."
 
     (question,) = model.asked
     assert question.path == path
@@ -106,6 +110,54 @@ async def test_what_can_not_be_asked_says_what_to_set(settings: ModelSettings, w
     assert said.slug == "model.not_configured"
     assert word in said.detail
     assert said.next.startswith("mycelium config set llm.")
+
+
+@pytest.mark.parametrize("name", ["openai/scripted", "anthropic/scripted"])
+async def test_what_a_question_took_is_told_as_the_provider_tells_it(model: Model, name: str) -> None:
+    """Its tokens with their price, where one is set; when it tells none they are not known, and not nought."""
+    plain = asked(model, name)
+    dear = replace(plain, usd_per_million_input_tokens=Decimal("0.15"), usd_per_million_output_tokens=Decimal(2))
+    model.usage = (1000, 7)
+    said = await models.ask(plain, "Be brief.", "hello")
+    priced = await models.ask(dear, "Be brief.", "hello")
+    model.usage = None
+    untold = await models.ask(plain, "Be brief.", "hello")
+
+    assert said.took == models.Took("reported", 1000, 7, None)
+    assert priced.took.pico_usd == 1000 * 150_000 + 7 * 2_000_000
+    assert untold.took == models.Took("unreported")
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [("auth", "nothing"), ("limited", "nothing"), ("failed", "lost"), ("garbled", "lost"), ("empty", "reported")],
+)
+async def test_what_a_failure_took_is_nothing_or_not_known(model: Model, fault: str, outcome: str) -> None:
+    """A provider that refuses takes nothing; of one that broke off nobody knows."""
+    model.fault = fault
+
+    assert (await failure(asked(model))).took.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "pico"),
+    [
+        ("openai/gpt-4.1", 10 * 2_000_000 + 8_000_000),
+        ("openai/scripted", None),
+        ("anthropic/gpt-4.1", None),
+        ("elsewhere/gpt-4.1", None),
+        ("litellm/openai/gpt-4.1", None),
+        ("our-openai/gpt-4.1", None),
+    ],
+)
+def test_a_list_price_is_that_of_the_provider_and_model_that_are_named(name: str, pico: int | None) -> None:
+    """From the library's own list, with no network; a model that it does not name has none."""
+    settings = ModelSettings(name)
+
+    assert prices.cost(settings, Usage(input_tokens=10, output_tokens=1)) == pico
+    assert prices.are_known(settings) == (pico is not None)
+    one = ModelSettings(name, usd_per_million_input_tokens=Decimal(1))
+    assert not prices.are_known(one), "with one of two prices set nothing is known"
 
 
 def test_settings_do_not_show_the_key() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.rooms.v1 import events_pb2
 from mycelium_gateway import shapes
 from mycelium_kernel import events
@@ -75,6 +76,7 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.FolderSet,
     events_pb2.FactsImported,
     events_pb2.RoomImported,
+    engine_events_pb2.SpendingSaved,
 )
 _BY_TYPE = {events.type_name(kind): live for kind, live in LIVE_EVENTS.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mycelium_engine.settings import NONE
+from mycelium_engine.settings import NONE, spending_settings
 from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
@@ -103,6 +103,7 @@ def _engine_settings(given: Surroundings, _replica: int) -> dict[str, str]:
         "llm.base_url": model.base_url or NONE,
         "llm.timeout_s": f"{model.timeout_s:.0f}",
         "llm.max_tokens": str(model.max_tokens),
+        **spending_settings(model),
         "llm.api_key_file": str(temporal_server.told_key(given.home, model.api_key)),
     }
 

@@ -191,6 +191,11 @@ class Connection:
         pairs = (line.split(":", 1) for line in header_lines if ":" in line)
         return {name.strip(): value.strip() for name, value in pairs}, base64.b64decode(stored.get("data", ""))
 
+    async def last(self, subject: str) -> tuple[int, bytes]:
+        """Sequence and data of the last fact on `subject`, as of now; 0 when there is none. Raises `Unavailable`."""
+        stored = await self._get({"last_by_subj": subject}, READ_S)
+        return (int(stored["seq"]), base64.b64decode(stored.get("data", ""))) if stored else (0, b"")
+
     async def _get(self, query: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
         with reaching("the log"):
             subject = subjects.stored_message(subjects.STREAM)

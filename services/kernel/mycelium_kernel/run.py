@@ -24,7 +24,7 @@ from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.server import Asked, Handler, Server
-from mycelium_kernel.service import Command, Context, LogQuery, Query, Service
+from mycelium_kernel.service import Command, Context, Direct, LogQuery, Query, Service
 from mycelium_kernel.space import Space
 from mycelium_kernel.sweeping import sweep
 from mycelium_kernel.tables import Tables
@@ -249,7 +249,7 @@ def _handlers(runtime: Runtime) -> dict[type[Message], Handler]:
         is_query = subjects.is_query(subjects.method_of(request.DESCRIPTOR))
         if is_query != any(query.request is request for query in runtime.service.queries):
             raise TypeError(f"{request.DESCRIPTOR.name}: the proto and service.py disagree on whether it writes")
-    return handlers
+    return handlers | {direct.request: _direct_handler(runtime, direct) for direct in runtime.service.direct}
 
 
 def _context(runtime: Runtime, asked: Asked) -> Context:
@@ -267,6 +267,13 @@ def _command_handler(runtime: Runtime, command: Command) -> Handler:
         if outcome.sequence:
             appended.inc()
         return outcome.answer, outcome.sequence
+
+    return handle
+
+
+def _direct_handler(runtime: Runtime, direct: Direct) -> Handler:
+    async def handle(asked: Asked) -> tuple[Message, int]:
+        return await direct.run(runtime, asked.message, _context(runtime, asked))
 
     return handle
 

@@ -130,6 +130,17 @@ class LogQuery:
 
 
 @dataclass(frozen=True)
+class Direct:
+    """A request to a service without tables: `run(runtime, request, context)` gives the answer and its fact's place.
+
+    The place is 0 when no fact was appended.
+    """
+
+    request: type[Message]
+    run: Callable[[Runtime, Any, Context], Awaitable[tuple[Message, int]]]
+
+
+@dataclass(frozen=True)
 class Evolution:
     """How an event changes an entity's state: `evolve(state or None, event)`.
 
@@ -187,6 +198,7 @@ class Service:
     projection: Projection | None = None
     commands: tuple[Command, ...] = ()
     queries: tuple[Query | LogQuery, ...] = ()
+    direct: tuple[Direct, ...] = ()
     reactions: tuple[Reaction, ...] = ()
     on_timer: Callable[[Runtime, str, bytes], Awaitable[None]] | None = None
     arm: Callable[[Runtime], Awaitable[None]] | None = None

@@ -45,6 +45,11 @@ def posts(room: str) -> str:
     return f"evt.rooms.{room}.message"
 
 
+def spending(room: str) -> str:
+    """Subject of what engines have spent in a room: its last fact holds all of it."""
+    return fact("engine", room, "spending", "models")
+
+
 def all_posts() -> str:
     """Filter: the posts of every room."""
     return posts("*")

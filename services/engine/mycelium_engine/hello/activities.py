@@ -7,13 +7,16 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from temporalio import activity
 
-from mycelium.rooms.v1 import service_pb2
-from mycelium_engine import models
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_engine import asking
+from mycelium_engine.asking import Account
 from mycelium_engine.calls import Answer, Call, Reply, post_key
 from mycelium_engine.hello import prompts
+from mycelium_engine.ledger import Ledger
 from mycelium_engine.settings import ModelSettings
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.errors import Refusal
@@ -28,9 +31,10 @@ GONE = frozenset({"room.not_found", "message.not_found"})
 class HelloActivities:
     """The activities of HelloRun, with what they need."""
 
-    def __init__(self, bus: Bus, model: ModelSettings) -> None:
+    def __init__(self, bus: Bus, model: ModelSettings, ledger: Ledger) -> None:
         self._bus = bus
         self._model = model
+        self._ledger = ledger
 
     @activity.defn(name="call_model")
     async def call_model(self, call: Call) -> Answer:
@@ -41,40 +45,40 @@ class HelloActivities:
             except Refusal as refusal:
                 return _refused(refusal)
             told = prompts.instructions(call.handle, self._model.model)
-            try:
-                return Answer(text=await models.ask(self._model, told, message))
-            except models.ModelFailure as failure:
-                LOGGER.warning("the model gave no answer: %s", failure.slug)
-                return Answer(slug=failure.slug, detail=failure.detail, next=failure.next)
+            account = Account(call.room_id, message.room, call.handle)
+            step = f"{activity.info().workflow_id}:reply"
+            return await asking.ask(self._model, self._ledger, account, step, told, message.content)
 
-    async def _read(self, call: Call) -> str:
+    async def _read(self, call: Call) -> views_pb2.Message:
         request = service_pb2.GetMessageRequest(room=call.room_id, message=call.message_id)
         reply = await self._bus.ask(request, service_pb2.GetMessageResponse, actor=_actor(call))
-        return reply.message.message.content
+        return reply.message.message
 
     @activity.defn(name="post_reply")
     async def post_reply(self, reply: Reply) -> None:
-        """Post it once, however often this is tried. Raises `Unavailable`."""
+        """Record what it took and post it, each once, however often this is tried. Raises `Unavailable`."""
         async with _heartbeat():
+            if reply.answer.use:
+                await self._ledger.record(reply.call.room_id, reply.answer.use, reply.call.handle)
             try:
                 await self._post(reply, reply.answer, post_key(reply.run))
             except Refusal as refusal:
                 if not refusal.slug.startswith("content."):
                     LOGGER.info("a reply is not posted: %s", refusal.slug)
                     return
-                said = Answer(slug="model.unfit", detail=f"the model's answer can't be posted: {refusal.detail}")
+                detail = f"the model's answer can't be posted: {refusal.detail}"
+                said = replace(reply.answer, text="", slug="model.unfit", detail=detail)
                 await self._post(reply, said, post_key(f"{reply.run}:unfit"))
 
     async def _post(self, reply: Reply, answer: Answer, key: str) -> None:
-        call = reply.call
-        shown = service_pb2.GetMessageRequest(room=call.room_id, message=call.message_id)
-        asked = (await self._bus.ask(shown, service_pb2.GetMessageResponse, actor=_actor(call))).message.message
+        call, asked = reply.call, await self._read(reply.call)
+        error = {"error": answer.slug} if answer.slug else {}
         request = service_pb2.PostMessageRequest(
             room=call.room_id,
             content=answer.text or in_words(answer),
             thread=asked.thread,
             reply_to=call.message_id,
-            metadata_json=json.dumps({"engine": {"kind": KIND, **({"error": answer.slug} if answer.slug else {})}}),
+            metadata_json=json.dumps({"engine": {"kind": KIND, **asking.metadata(answer), **error}}),
             allow_unknown=True,
         )
         await self._bus.ask(request, service_pb2.PostMessageResponse, actor=_actor(call), key=key)
