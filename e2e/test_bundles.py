@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from e2e import bundle
+from e2e.disk import content as content_of
+from e2e.disk import files, holders
 from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Document, Room
@@ -99,7 +101,8 @@ def test_an_import_survives_the_hub_and_is_marked_in_its_log(own_hub: Hub, own_r
     before, body = content(own_room), exported(own_room)
 
     def marked() -> bool:
-        return any(b"Myc-Imported" in file.read_bytes() for file in (own_hub.home / "nats").rglob("*.blk"))
+        blocks = [content_of(file) for file in files(own_hub.home / "nats") if file.suffix == ".blk"]
+        return any(b"Myc-Imported" in block for block in blocks if block)
 
     assert not marked()
     bundle.bring(own_hub.api, body, "copy")
@@ -170,16 +173,7 @@ def test_a_refused_import_leaves_nothing_on_the_disk(own_hub: Hub, own_room: Roo
     body = b"".join(bundle.sealed([head, *posts]))
     refused(own_room, body[:-20], "refused")
 
-    def holders() -> list[str]:
-        found = []
-        for file in own_hub.home.rglob("*"):
-            try:
-                found += [str(file)] if file.is_file() and secret.encode() in file.read_bytes() else []
-            except FileNotFoundError:
-                found.append(str(file))
-        return found
-
-    until(lambda: not holders(), "nothing holds the text", 20)
+    until(lambda: not holders(own_hub.home, secret), "nothing holds the text", 20)
 
 
 @requirement("rooms:import:hidden")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from e2e.disk import content, files
 from e2e.engines import answered, answers, engine_room, health, hub_with_engines, settings
 from e2e.harness import Hub, Machine
 from e2e.model import KEY, Model
@@ -151,9 +152,10 @@ def test_the_models_key_is_sent_to_the_model_and_is_nowhere_else(world: World, r
     message = room.post("@greeter what is violet-hippopotamus?")
     answered(room, message)
     assert model.asked[0].headers["authorization"] == f"Bearer {KEY}"
-    holders = {path for path in world.hub.home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()}
-    assert all(path.name == "llm_api_key" and path.stat().st_mode & 0o077 == 0 for path in holders)
-    database = b"".join(path.read_bytes() for path in (world.hub.home / "temporal").iterdir())
+    home = world.hub.home
+    holding = [path for path in files(home) if KEY.encode() in (content(path) or b"")]
+    assert all(path.name == "llm_api_key" and path.stat().st_mode & 0o077 == 0 for path in holding)
+    database = b"".join(content(path) or b"" for path in files(home / "temporal"))
     assert b"HelloRun" in database
     assert b"violet-hippopotamus" not in database
     for pid in _family(world.hub.pid):

@@ -1,11 +1,10 @@
 """Rooms as a whole: making, listing, showing, using, naming, deleting them."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from e2e.disk import holders
 from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Room
@@ -198,14 +197,6 @@ def test_watchers_and_waiters_of_a_deleted_room_are_told(machine: Machine, room:
     assert (ended.status, "was deleted while you waited" in ended.err) == (3, True), ended
 
 
-def holds(file: Path, text: str) -> bool:
-    """Whether a text stands in a file, which may be replaced at this moment."""
-    try:
-        return file.is_file() and text.encode() in file.read_bytes()
-    except FileNotFoundError:
-        return True
-
-
 @requirement("rooms:delete:disk")
 def test_texts_of_a_deleted_room_leave_the_disk(own_hub: Hub, own_room: Room) -> None:
     """Not in the log, not in the tables, not in what a database leaves in its free pages."""
@@ -217,13 +208,8 @@ def test_texts_of_a_deleted_room_leave_the_disk(own_hub: Hub, own_room: Room) ->
     keeper.post("this one stays")
     own_room.api.delete(own_room.at(), handle="avery").ok(204)
 
-    def holders() -> list[str]:
-        # os.walk passes over a folder that the hub removes meanwhile, which rglob fails on.
-        files = [Path(folder, name) for folder, _, names in os.walk(own_hub.home) for name in names]
-        return [str(file.relative_to(own_hub.home)) for file in files if holds(file, secret)]
-
     try:
-        until(lambda: not holders(), "no file holds the text", 20)
+        until(lambda: not holders(own_hub.home, secret), "no file holds the text", 20)
     except AssertionError:
-        raise AssertionError(f"still on disk: {holders()}") from None
+        raise AssertionError(f"still on disk: {holders(own_hub.home, secret)}") from None
     assert keeper.contents() == ["this one stays"]

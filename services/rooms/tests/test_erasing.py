@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,14 @@ async def fill(ask: Ask, name: str, posts: int) -> str:
 def found(folder: Path, *texts: str) -> list[str]:
     """Files under `folder` that hold one of the texts, in either of the encodings in which a machine may keep it."""
     hits = []
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            data = path.read_bytes()
-            hits += [
-                f"{path.name}: {text}" for text in texts if text.encode() in data or text.encode("utf-16-le") in data
-            ]
+    for place, _folders, names in os.walk(folder):  # which passes over what goes meanwhile
+        for name in names:
+            try:
+                data = Path(place, name).read_bytes()
+            except FileNotFoundError:
+                hits.append(f"{name}: gone before it was known")
+                continue
+            hits += [f"{name}: {text}" for text in texts if text.encode() in data or text.encode("utf-16-le") in data]
     return hits
 
 
