@@ -7,6 +7,7 @@ import errno
 import ipaddress
 import random
 import socket
+from urllib.parse import urlsplit
 
 from mycelium_hub import processes
 from mycelium_hub.errors import Refused
@@ -64,6 +65,11 @@ def url(opened: socket.socket) -> str:
     if ipaddress.ip_address(host).is_unspecified:
         host = "127.0.0.1" if opened.family == socket.AF_INET else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def port_of(url: str) -> int:
+    """The port of such an address."""
+    return urlsplit(url).port or 0
 
 
 def free_ports(count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from mycelium_kernel.settings import Value
 READY_S = 120.0  # tables may have to be made anew from a long log
 STOP_S = 30.0
 LINES_SHOWN = 12
+ANSWERS = "The hub answers at"
 
 
 def command(home: Home, flags: Mapping[str, Value], *more: str) -> list[str]:
@@ -40,10 +42,10 @@ def become(arguments: Sequence[str]) -> None:
 def start(home: Home, flags: Mapping[str, Value]) -> tuple[Running, bool]:
     """The hub that runs on `home`, and whether this call started it. Returns once it answers."""
     home.prepare()
-    found = _wait_for_other(home)
+    found = wait_for_other(home)
     if found:
         return found, False
-    words = home.logs / "start.log"
+    words = _printed(home)
     with words.open("wb") as file:
         os.chmod(words, 0o600)
         process = subprocess.Popen(
@@ -73,12 +75,25 @@ def start(home: Home, flags: Mapping[str, Value]) -> tuple[Running, bool]:
     return running, True
 
 
-def _wait_for_other(home: Home) -> Running | None:
+def wait_for_other(home: Home) -> Running | None:
     """A hub that is starting at this moment is waited for."""
     if home.owner() is None:
         return None
     processes.wait_until(lambda: home.running() is not None or home.owner() is None, READY_S)
     return home.running()
+
+
+def _printed(home: Home) -> Path:
+    """What a hub in the background prints."""
+    return home.logs / "start.log"
+
+
+def last_words(home: Home) -> str:
+    """The last line that a hub in the background printed; empty when that is not why it ended."""
+    with contextlib.suppress(OSError):
+        lines = _printed(home).read_text(errors="replace").strip().splitlines()
+        return "" if not lines or lines[-1].startswith(ANSWERS) else lines[-1].removeprefix("error: ")
+    return ""
 
 
 def _reason(words: Path, status: int | None) -> str:

@@ -27,7 +27,7 @@ def examine(home: Home, environ: Mapping[str, str], *, fix: bool = False, deep: 
 
 
 def _looks(home: Home, environ: Mapping[str, str], *, deep: bool) -> Iterable[Callable[[], Iterable[Finding]]]:
-    yield lambda: examine_home.check_settings(home, environ)
+    yield lambda: examine_home.check_settings(home)
     yield lambda: examine_home.check_files(home)
     yield lambda: examine_home.check_leftovers(home)
     yield lambda: examine_home.check_port(home, environ)

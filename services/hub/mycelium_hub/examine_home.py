@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import resource
 import stat
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from mycelium_hub import address, processes, roster, settings
+from mycelium_hub import address, drift, processes, roster, settings, settings_file
 from mycelium_hub.errors import Refused
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import DATA, Home
@@ -30,29 +27,14 @@ JUMP_S = 5.0
 RESTART = "mycelium down && mycelium up"
 
 
-def check_settings(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
+def check_settings(home: Home) -> Iterator[Finding]:
     """`config.toml`: that it can be read, and that everything in it means something."""
     path = home.path / "config.toml"
-    try:
-        settings.load(home.path, environ)
-        written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except Refused as refused:
-        yield Finding("config", WRONG, str(refused), "mycelium config show")
-        return
-    known = [setting.key for setting in settings.SETTINGS]
-    unknown = [key for key in _flat(written) if key not in known and key.split(".")[0] not in settings.OF_CLIENTS]
-    for key in unknown:
-        meant = difflib.get_close_matches(key, known, 1)
-        hint = f"mycelium config set {meant[0]} <value>, and take {key} out of {path}" if meant else ""
-        seen = f"{path} sets {key}, which nothing reads" + (f"; did you mean {meant[0]}?" if meant else "")
-        yield Finding("config", WRONG, seen, hint or f"take {key} out of {path}")
-    if not unknown:
+    wrong = settings_file.faults(home.path)
+    for fault in wrong:
+        yield Finding("config", WRONG, fault.seen, fault.next)
+    if not wrong:
         yield Finding("config", OK, f"{path} is right" if path.exists() else f"no {path}; the defaults are used")
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, value in table.items():
-        yield from _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else (f"{prefix}{name}",)
 
 
 def check_files(home: Home) -> Iterator[Finding]:
@@ -160,19 +142,18 @@ def check_drift(home: Home) -> Iterator[Finding]:
     started = home.started()
     if started is None:
         return
-    now = settings.written(home.path)
-    drifted = False
-    for key, (value, source) in started.settings.items():
-        set_now = now.get(key)
-        if set_now is None or set_now.value == value:
-            continue
-        from_file = source in {"config.toml", "default"}
-        if not from_file and set_now.source == "default":
-            continue  # a flag or a variable, and nothing in the file to compare it with
-        drifted = True
-        seen = f"Runtime config drift: the hub runs with {key} {value!r} ({source}), now it is {set_now.value!r}"
-        yield Finding("drift", WRONG if from_file else NOTE, f"{seen} in {set_now.source}", RESTART)
-    if not drifted:
+    try:
+        found = drift.differences(home, started)
+    except Refused:
+        found = []  # said of the settings
+    for one in found:
+        seen = f"Runtime config drift: the hub runs with {one.key} {drift.shown(one.running)} ({one.source})"
+        told = f"{seen}, now it is {drift.shown(one.written)} in {one.written_source}"
+        if one.overruled:
+            yield Finding("drift", NOTE, told, f"mycelium down, then mycelium up without {one.source}")
+        else:
+            yield Finding("drift", WRONG, told, drift.APPLY)
+    if not found:
         yield Finding("drift", OK, "the hub runs with the settings as they are")
     jumped_s = (time.time() - started.wall_s) - (processes.boot_s() - started.boot_s)
     if abs(jumped_s) > JUMP_S:

@@ -40,12 +40,20 @@ class Running:
 
 @dataclass(frozen=True)
 class Started:
-    """What a hub started with, in `run/started.json`: each setting's value and source, and what the clocks said."""
+    """What a hub started with, in `run/started.json`: each setting's value and source, and what the clocks said.
+
+    `key_mark` tells another key of the model from this one, without being it. `times` counts the starts of this
+    process; a hub that does not count them (an older one) can't start itself again. `refused` says why settings that
+    it was to take could not be started with; it then runs with those before.
+    """
 
     pid: int
     settings: Mapping[str, tuple[object, str]]
     wall_s: float
     boot_s: float
+    key_mark: str = ""
+    times: int = 0
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,15 +131,16 @@ class Home:
             raise Refused(f"{error.filename or self.path} can't be the hub's home: {error.strerror}") from None
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[None]:
-        """Hold the lock. Refuses when another hub has it."""
-        descriptor = self._try_lock()
+    def owned(self, kept: int | None = None) -> Iterator[int]:
+        """Hold the lock, or go on holding the one that was kept. Refuses when another hub has it."""
+        descriptor = self._try_lock() if kept is None else kept
         if descriptor is None:
-            raise Refused(f"a hub already runs on {self.path}: {self.describe_owner()}")
+            raise Refused(self.occupied())
         try:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-            yield
+            if kept is None:  # else it is signed already
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            yield descriptor
         finally:
             os.close(descriptor)
 
@@ -187,10 +196,11 @@ class Home:
             return None
         return found if owner and found.pid == owner else None
 
-    def describe_owner(self) -> str:
-        """The owning process in words."""
+    def occupied(self) -> str:
+        """Which process has this home, in words."""
         running = self.running()
-        return f"pid {running.pid}, {running.url}" if running else f"pid {self.owner()}, not ready yet"
+        who = f"pid {running.pid}, {running.url}" if running else f"pid {self.owner()}, not ready yet"
+        return f"a hub already runs on {self.path}: {who}"
 
     def announce(self, running: Running) -> None:
         """Tell where the hub is."""

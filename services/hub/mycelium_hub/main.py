@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mycelium_hub import __version__, daemon, logs, settings, status
+from mycelium_hub import __version__, daemon, drift, logs, settings, status
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, locate
 from mycelium_kernel.settings import Value
@@ -86,28 +86,56 @@ def _flags(port: int | None, replicas: int | None, nats_servers: str | None, *, 
 def up(*, detach: bool, folder: str | None, as_json: bool, **said: Any) -> None:
     """Start the hub: its NATS server and its services. Stays in the foreground until Ctrl-C, unless --detach."""
     home, flags = locate(folder, os.environ), _flags(**said)
-    settings.load(home.path, os.environ, flags)
+    wanted = settings.load(home.path, os.environ, flags)
     if not detach:
+        if home.running():
+            raise Refused("\n".join((home.occupied(), *drift.told(home, wanted))))
         daemon.become(daemon.command(home, flags))
     running, started = daemon.start(home, flags)
+    others = [] if started else drift.told(home, wanted)
     if as_json:
-        print(json.dumps({"url": running.url, "pid": running.pid, "home": str(home.path), "started": started}))
+        answer = {"url": running.url, "pid": running.pid, "home": str(home.path), "started": started}
+        print(json.dumps({**answer, "drift": others}, ensure_ascii=False))
     elif started:
         print(f"The hub answers at {running.url}")
     else:
-        print(f"The hub is already running at {running.url} (pid {running.pid})")
+        print("\n".join((f"The hub is already running at {running.url} (pid {running.pid})", *others)))
 
 
 @group.command(hidden=True)
 @click.option("--background", is_flag=True)
+@click.option("--kept", type=int)
 @_start_options
 @_home_option
-def serve(*, background: bool, folder: str | None, **said: Any) -> None:
-    """Be the hub; `up` runs this."""
+def serve(*, background: bool, kept: int | None, folder: str | None, **said: Any) -> None:
+    """Be the hub; `up` runs this, and so does a hub that starts itself again, which keeps something."""
+    from mycelium_hub import again
     from mycelium_hub.serve import serve as serve_hub
 
-    home = locate(folder, os.environ)
-    serve_hub(home, settings.load(home.path, os.environ, _flags(**said)), echo=not background)
+    home, flags = locate(folder, os.environ), _flags(**said)
+    serve_hub(
+        home,
+        lambda: settings.load(home.path, os.environ, flags),
+        echo=not background,
+        command=daemon.command(home, flags, *(["--background"] if background else [])),
+        kept=None if kept is None else again.take(kept),
+    )
+
+
+@group.command(hidden=True)
+@click.option("--check", is_flag=True, help="Look at the file alone.")
+@click.option("--restart", is_flag=True, help="Also when nothing differs.")
+@_home_option
+def apply(*, check: bool, restart: bool, folder: str | None) -> None:
+    """Make a running hub take its settings as they are now; `mycelium config apply` runs this and shows what it says.
+
+    Always JSON. Exit status 1: it could not be done; 2: a setting is wrong, and nothing was touched.
+    """
+    from mycelium_hub import applying
+
+    told = applying.apply(locate(folder, os.environ), check=check, restart=restart)
+    print(json.dumps(told.document(), ensure_ascii=False))
+    sys.exit(told.status)
 
 
 @group.command(epilog="Example: mycelium down")

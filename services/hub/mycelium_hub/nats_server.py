@@ -45,7 +45,7 @@ class Servers:
 
 async def start(home: Home, users: tuple[User, ...], roster: Roster, count: int = 1) -> Servers:
     """Start `count` servers on ports that they keep while the hub lives. Refuses with a server's own words."""
-    _check_count(home, count)
+    check_count(home, count)
     known = nats_config.passwords(home, (user.name for user in users))
     reason = ""
     for _ in range(TRIES):
@@ -73,7 +73,7 @@ async def start(home: Home, users: tuple[User, ...], roster: Roster, count: int 
     raise Refused(reason)
 
 
-def _check_count(home: Home, count: int) -> None:
+def check_count(home: Home, count: int) -> None:
     """A log that one server keeps is not taken along by three, nor the other way round."""
     kept = home.stores
     if (count > 1 and kept == [home.store]) or (count == 1 and any(store != home.store for store in kept)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,6 +101,7 @@ OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that com
 LEVELS = ("debug", "info", "warning", "error")
 LAST_PORT = 65535
 MOST_REPLICAS = 16
+SHOWN_FROM = 8  # a shorter secret would be half told by its end
 FLAGS = {  # by key, the flag of `mycelium up` that sets it
     "runtime.backend_port": "--port",
     "runtime.split": "--split",
@@ -136,50 +137,69 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         found = kernel_settings.load(SETTINGS, folder, environ)
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
-    key = _key(found.pop(KEY.key), folder)
-    found |= {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}
-    level = str(found["log.level"].value).lower()
-    if level not in LEVELS:
-        raise Refused(f"log.level is {level!r} in {found['log.level'].source}: use one of {', '.join(LEVELS)}")
-    _bound(found, "runtime.backend_port", range(LAST_PORT + 1), f"1 to {LAST_PORT}, or 0 for any free one")
-    _bound(found, "runtime.replicas", range(1, MOST_REPLICAS + 1), f"1 to {MOST_REPLICAS}")
-    _bound(found, "runtime.nats_servers", (1, 3), "1 or 3")
-    split, replicas = bool(found["runtime.split"].value), int(found["runtime.replicas"].value)
-    if replicas > 1 and not split:
-        source = found["runtime.replicas"].source
-        raise Refused(f"runtime.replicas is {replicas} in {source}, which needs runtime.split: mycelium up --split")
+    key = _key(found[KEY.key], folder)
+    return of(found | {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}, key)
+
+
+def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
+    """The settings that these values make, with the model's key. Refuses values that don't go together."""
+    for _key_of, trouble in troubles(found):
+        raise Refused(trouble)
     return HubSettings(
         port=int(found["runtime.backend_port"].value),
         host=str(found["runtime.bind_addr"].value),
         allowed_hosts=tuple(str(found["runtime.allowed_hosts"].value).replace(",", " ").split()),
         insecure=bool(found["auth.insecure"].value),
-        log_level=level,
+        log_level=str(found["log.level"].value).lower(),
         traces_endpoint=str(found["telemetry.traces_endpoint"].value),
-        split=split,
-        replicas=replicas,
+        split=bool(found["runtime.split"].value),
+        replicas=int(found["runtime.replicas"].value),
         nats_servers=int(found["runtime.nats_servers"].value),
         engines=bool(found["runtime.engines"].value),
-        model=model_settings({name: sourced.value for name, sourced in found.items()}, key),
-        found=found,
+        model=model_settings({name: sourced.value for name, sourced in found.items()}, str(key.value)),
+        found={**found, KEY.key: Sourced(masked(str(key.value)), key.source)},
     )
 
 
-def _key(found: Sourced, folder: Path) -> str:
+def troubles(found: Mapping[str, Sourced]) -> Iterator[tuple[str, str]]:
+    """What of these values a hub can't be started with: by key, and why."""
+    level = str(found["log.level"].value).lower()
+    if level not in LEVELS:
+        source = found["log.level"].source
+        yield "log.level", f"log.level is {level!r} in {source}: use one of {', '.join(LEVELS)}"
+    yield from _bound(found, "runtime.backend_port", range(LAST_PORT + 1), f"1 to {LAST_PORT}, or 0 for any free one")
+    yield from _bound(found, "runtime.replicas", range(1, MOST_REPLICAS + 1), f"1 to {MOST_REPLICAS}")
+    yield from _bound(found, "runtime.nats_servers", (1, 3), "1 or 3")
+    replicas, source = found["runtime.replicas"].value, found["runtime.replicas"].source
+    if replicas in range(2, MOST_REPLICAS + 1) and not found["runtime.split"].value:
+        needs = "which needs runtime.split: mycelium up --split"
+        yield "runtime.replicas", f"runtime.replicas is {replicas} in {source}, {needs}"
+
+
+def masked(secret: str) -> str:
+    """A secret by its last four characters, which is all of it that is ever shown."""
+    return f"…{secret[-4:]}" if len(secret) > SHOWN_FROM else "…" if secret else ""
+
+
+def _key(found: Sourced, folder: Path) -> Sourced:
     """The key of the model: from the environment, else its own file, else `config.toml`, where it should not be."""
     kept = "" if found.source in KEY.environment else read_key(str(folder / "secrets" / KEY_FILE))
-    return kept or str(found.value)
+    return Sourced(kept, f"secrets/{KEY_FILE}") if kept else found
 
 
-def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said: str) -> None:
+def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said: str) -> Iterator[tuple[str, str]]:
     wanted = int(found[key].value)
     if wanted not in allowed:
-        raise Refused(f"{key} is {wanted} in {found[key].source}: use {said}")
+        yield key, f"{key} is {wanted} in {found[key].source}: use {said}"
 
 
-def written(folder: Path) -> dict[str, Sourced]:
-    """What stands in the file of one home, whatever the environment says; the default where nothing does."""
+def written(folder: Path) -> tuple[dict[str, Sourced], Sourced]:
+    """What the files of one home say, and the model's key, whatever the environment says; defaults where they don't.
+
+    Refuses a file or a value that can't be read.
+    """
     try:
         found = kernel_settings.load(SETTINGS, folder, {})
-    except kernel_settings.BadSetting:
-        return {}
-    return {key: sourced for key, sourced in found.items() if key != KEY.key}
+    except kernel_settings.BadSetting as error:
+        raise Refused(str(error)) from None
+    return found, _key(found[KEY.key], folder)

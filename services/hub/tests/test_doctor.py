@@ -153,7 +153,8 @@ def test_settings_changed_under_a_running_hub_are_drift(hub: HubCommand) -> None
     assert rows.keys() == {WRONG, NOTE}
     assert "log.level 'warning' (config.toml), now it is 'debug'" in rows[WRONG]["seen"]
     assert "runtime.backend_port 0 (--port), now it is 8123" in rows[NOTE]["seen"]
-    assert rows[WRONG]["next"] == "mycelium down && mycelium up"
+    assert rows[WRONG]["next"] == "mycelium config apply"
+    assert rows[NOTE]["next"] == "mycelium down, then mycelium up without --port"
 
 
 def test_a_clock_that_was_set_is_noticed(hub: HubCommand) -> None:

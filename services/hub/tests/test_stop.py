@@ -32,6 +32,7 @@ class Load:
         self.url = url
         self.numbers = numbers
         self.acknowledged: set[str] = set()
+        self.lost: list[BaseException] = []
         self.ending = threading.Event()
         work = [self._post] * WRITERS + [self._wait, self._watch]
         self._threads = [threading.Thread(target=self._repeat, args=(one,)) for one in work]
@@ -40,7 +41,8 @@ class Load:
         while not self.ending.is_set():
             try:
                 work()
-            except calls.LOST:
+            except calls.LOST as error:
+                self.lost.append(error)
                 self.ending.wait(0.01)
 
     def _post(self) -> None:
@@ -69,7 +71,7 @@ class Load:
                 thread.join(timeout=30)
 
 
-def _prepare(hub: HubCommand) -> None:
+def prepare(hub: HubCommand) -> None:
     hub.start()
     assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
     waiter = {"handle": "waiter", "kind": "agent"}
@@ -81,7 +83,7 @@ def _cycles(hub: HubCommand, wait: Wait, count: int) -> None:
     acknowledged: set[str] = set()
     numbers = itertools.count()
     took: list[float] = []
-    _prepare(hub)
+    prepare(hub)
     for _ in range(count):
         load = Load(hub.url, numbers)
         with load.running():
@@ -110,7 +112,7 @@ def test_down_is_quick_again_and_again(hub: HubCommand, wait: Wait) -> None:
 
 def test_down_does_not_wait_for_a_frozen_server(hub: HubCommand) -> None:
     """Health is red within moments, `down` ends in ten seconds, and what was acknowledged is there afterwards."""
-    _prepare(hub)
+    prepare(hub)
     calls.post(hub.url, "kept")
     os.kill(hub.nats_pid(), signal.SIGSTOP)
     assert calls.call(hub.url, "GET", "/health")[1]["status"] == "degraded"
@@ -125,7 +127,7 @@ def test_down_does_not_wait_for_a_frozen_server(hub: HubCommand) -> None:
 @pytest.mark.long
 def test_a_frozen_server_is_noticed_killed_and_started_again(hub: HubCommand, wait: Wait) -> None:
     """After ten seconds of silence; a post that was waiting for it is stored once, and nothing is lost."""
-    _prepare(hub)
+    prepare(hub)
     calls.post(hub.url, "before")
     frozen = hub.nats_pid()
     os.kill(frozen, signal.SIGSTOP)

@@ -58,7 +58,7 @@ def home(environment: Mapping[str, str]) -> Path:
 
 def load(settings: Iterable[Setting], folder: Path, environment: Mapping[str, str]) -> dict[str, Sourced]:
     """Every setting with its value and source. Raises `BadSetting` for a value or a file that can't be read."""
-    written = _read(folder / "config.toml")
+    written = read(folder / "config.toml")
     found: dict[str, Sourced] = {}
     for setting in settings:
         found[setting.key] = _find(setting, written, environment)
@@ -101,7 +101,8 @@ def parse(setting: Setting, raw: object, source: str) -> Value:
     return number
 
 
-def _read(path: Path) -> Mapping[str, object]:
+def read(path: Path) -> Mapping[str, object]:
+    """What a file of settings says; one that isn't there says nothing. Raises `BadSetting`."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):  # a service in a pod has no home

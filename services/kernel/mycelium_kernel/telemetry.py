@@ -38,6 +38,7 @@ BUGS = Counter("mycelium_bugs_total", "Unexpected errors.", ["service"])
 
 FILE_BYTES = 10 * 1024 * 1024
 FILES_KEPT = 3
+FLUSH_MS = 2_000
 
 _recording = False
 
@@ -87,6 +88,17 @@ def configure_traces(service: str, exporter: SpanExporter | None = None, endpoin
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
     trace.set_tracer_provider(provider)
     _recording = True
+
+
+def flush() -> None:
+    """Send what is still held back, before a process ends in a way that Python does not see."""
+    if _recording:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+
+        provider = trace.get_tracer_provider()
+        if isinstance(provider, TracerProvider):
+            provider.force_flush(FLUSH_MS)
 
 
 def recording() -> bool:

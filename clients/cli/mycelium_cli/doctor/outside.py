@@ -124,7 +124,8 @@ def drift(url: str) -> Iterator[Finding]:
     port = config.effective("runtime.backend_port")
     if port.source != "default" and port.value not in {0, urlsplit(told).port}:
         seen = f"Runtime config drift: {port.source} says port {port.value}, but the hub answers at {told}"
-        yield Finding("drift", NOTE, seen, "mycelium down && mycelium up")
+        from_file = port.source == config.path()
+        yield Finding("drift", NOTE, seen, "mycelium config apply" if from_file else "mycelium down && mycelium up")
 
 
 def _port() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""`config get|set|unset|show|path`: the settings of this machine."""
+"""`config get|set|unset|show|path`: the settings of this machine. `applying` makes a running hub take them."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,14 @@ group = Group(
         "set": Entry("machine.settings:put", "Write one setting."),
         "unset": Entry("machine.settings:unset", "Take one setting out of config.toml."),
         "show": Entry("machine.settings:show", "Every setting, its value and where it came from."),
+        "apply": Entry("machine.applying:apply", "Make the running hub take its settings."),
         "path": Entry("machine.settings:path", "Where config.toml is."),
     },
     example="mycelium config set server.api_url http://192.168.1.20:8000\nmycelium config show",
 )
 
 
-RESTART = "the hub reads it when it starts: mycelium down && mycelium up"
+RESTART = "the hub reads it when it starts; one that runs takes it with: mycelium config apply"
 
 
 def current(setting: Setting) -> Value:

@@ -1,0 +1,80 @@
+"""A hub that starts itself again in its own process, with the settings as they are by then.
+
+The lock on the home, the listening socket, the process id and its terminal stay: nobody can take the home between,
+and whoever calls waits in the socket's queue instead of being turned away. What stays travels through a pipe, since
+the model's key is in it. When the new settings can't be started with, the hub comes back with those before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import NoReturn
+
+from mycelium_hub import settings
+from mycelium_kernel.settings import Sourced, Value
+
+ASKED = signal.SIGUSR1  # on this the hub stops in order and starts itself again
+GONE = -1
+
+
+@dataclass
+class Kept:
+    """What a hub hands to itself. `lock` and `listener` are open files by their numbers; `port` is the socket's own."""
+
+    lock: int
+    listener: int
+    port: int
+    times: int
+    found: Mapping[str, tuple[Value, str]]
+    key: tuple[str, str] = field(repr=False)
+    refused: str = ""
+
+    def before(self) -> settings.HubSettings:
+        """What the hub ran with before."""
+        return settings.of({name: Sourced(*said) for name, said in self.found.items()}, Sourced(*self.key))
+
+    def same_address(self, wanted: settings.HubSettings) -> bool:
+        """Whether the socket is the one that the new settings ask for."""
+        before = self.before()
+        return self.listener != GONE and (wanted.host, wanted.port) == (before.host, before.port)
+
+    def release_listener(self) -> None:
+        """Give the old address up: the new one may be the same port on all of the machine's addresses."""
+        if self.listener != GONE:
+            os.close(self.listener)
+            self.listener = GONE
+
+    def port_for(self, wanted: settings.HubSettings) -> int:
+        """The port to take on another address: any free one is the one that the hub has, as long as it can be."""
+        return self.port if wanted.port == self.before().port else wanted.port
+
+
+def take(number: int) -> Kept:
+    """What the process was handed, in the open file of that number."""
+    with open(number, "rb") as pipe:
+        said = json.loads(pipe.read())
+    kept = Kept(
+        **{**said, "found": {name: tuple(one) for name, one in said["found"].items()}, "key": tuple(said["key"])}
+    )
+    for descriptor in (kept.lock, kept.listener):
+        if descriptor != GONE:
+            os.set_inheritable(descriptor, False)
+    return kept
+
+
+def become(command: Sequence[str], kept: Kept, *, hidden: Mapping[str, str]) -> NoReturn:
+    """Start this process anew by `command`, which is told what is kept; `hidden` goes back into its environment."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as pipe:
+        pipe.write(json.dumps(asdict(kept)).encode())
+    for descriptor in (reading, kept.lock, kept.listener):
+        if descriptor != GONE:
+            os.set_inheritable(descriptor, True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command[0], [*command, f"--kept={reading}"], {**os.environ, **hidden})  # noqa: S606 - no shell is wanted
