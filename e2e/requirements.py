@@ -268,6 +268,9 @@ LISTED = (
     _R("hub:logs", "O3", "`logs` shows the last lines of all services or of one.", "H Logs"),
     _R("config:set", "O3", "Settings are set, read back and shown with their source.", "I What a user gets"),
     _R("config:near", "O3", "A misspelt setting or a wrong value is refused with what would do.", "I CLI"),
+    _R("config:apply", "O3", "`config apply` makes a running hub take its settings in place; nobody who posts meanwhile is turned away or loses what was acknowledged.", "H Config changes don't take effect"),
+    _R("config:apply:refused", "O3", "What is wrong in the file, or can't be started with, is said and leaves the hub as it was.", "D §9 config apply"),
+    _R("config:drift", "O3", "`up` and `doctor` say where a running hub's settings differ, with the command that mends it.", "H Config changes don't take effect"),
     # all
     _R("cli:misspelt", "all", "A misspelt flag or command is refused with the nearest right one.", "I Cases"),
     _R("cli:help", "all", "Every command has `--help` with an example, and `--json`.", "D §8 CLI"),

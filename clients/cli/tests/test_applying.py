@@ -97,7 +97,8 @@ def test_everything_wrong_is_a_line_each(told: Told, run: Run, home: Path, tmp_p
         (
             f"error: {misspelt} Next: mycelium config set server.api_url <value>\n"
             "error: runtime.replicas is 99. Next: mycelium config set x\n"
-            f"error: 2 settings are wrong in {place}; nothing was touched. Next: mend that, then mycelium config apply\n"
+            f"error: 2 settings are wrong in {place}; nothing was touched."
+            " Next: mend that, then mycelium config apply\n"
         ),
     )
     assert (tmp_path / "called").read_text() == f"apply --home {home} --check\n"

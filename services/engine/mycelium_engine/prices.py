@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SET_PRICES = (
     "mycelium config set llm.usd_per_million_input_tokens N"
-    " && mycelium config set llm.usd_per_million_output_tokens N && mycelium down && mycelium up"
+    " && mycelium config set llm.usd_per_million_output_tokens N && mycelium config apply"
 )
 MILLION = 1_000_000
 
