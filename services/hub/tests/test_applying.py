@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mycelium_hub import address, again
+from mycelium_hub import address, again, roster
 from services.hub.tests import calls
 from services.hub.tests.test_stop import Load, prepare
 
@@ -280,6 +280,16 @@ def test_a_hub_of_another_version_is_not_asked(hub: HubCommand) -> None:
     answer = apply(hub, "--restart", status=1)
     assert (answer["outcome"], answer["next"]) == ("refused", "mycelium down && mycelium up")
     assert calls.call(hub.url, "GET", "/healthz")[0] == calls.OK
+
+
+def test_a_call_that_comes_while_the_hub_starts_again_waits_for_it(hub: HubCommand, wait: Wait) -> None:
+    """When everything has stopped and nothing runs yet, the socket takes the call, and the hub answers it."""
+    pid = hub.start()
+    url = hub.url
+    os.kill(pid, again.ASKED)
+    wait(lambda: not roster.path(hub.home).exists())
+    assert calls.call(url, "GET", "/healthz") == (calls.OK, "ok")
+    assert hub.url == url
 
 
 def test_nobody_who_posts_meanwhile_is_turned_away_or_loses_what_was_acknowledged(hub: HubCommand, wait: Wait) -> None:

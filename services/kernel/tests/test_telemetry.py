@@ -7,7 +7,10 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
 from prometheus_client import REGISTRY
@@ -48,6 +51,36 @@ async def test_a_process_that_records_nothing_passes_a_trace_on(start: Start, bu
     assert traced[0]["traceparent"] == PARENT
     assert other
     assert "traceparent" not in other[0]
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes spans, and remembers how many requests brought some."""
+
+    came: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        self.came.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing on stderr."""
+
+
+def test_spans_that_are_held_back_are_sent_before_a_process_ends_unseen() -> None:
+    """As a hub does that starts itself again; where nothing is recorded there is nothing to send."""
+    telemetry.flush()
+    server = HTTPServer(("127.0.0.1", 0), Collector)
+    serving = threading.Thread(target=server.handle_request)
+    serving.start()
+    ends = "with telemetry.span('the last one'): pass\ntelemetry.flush()\nos._exit(0)"
+    begins = f"telemetry.configure_traces('test', endpoint='http://127.0.0.1:{server.server_port}/v1/traces')"
+    program = f"import os\nfrom mycelium_kernel import telemetry\n{begins}\n{ends}"
+    subprocess.run([sys.executable, "-c", program], timeout=30, check=True)
+    serving.join(10)
+    server.server_close()
+
+    assert b"the last one" in Collector.came[0]
 
 
 def count(name: str, **labels: str) -> float:
