@@ -23,6 +23,7 @@ BODIES: dict[str, Document] = {
     "post /api/rooms/{room}/members": {"handle": "newcomer", "kind": "agent"},
     "patch /api/rooms/{room}/members/{handle}": {"description": "another"},
     "post /api/rooms/{room}/engines": {"handle": "greeter", "kind": "hello"},
+    "patch /api/rooms/{room}/budget": {"turns": 5},
     "post /api/rooms/{room}/await": {"timeout_s": 0},
     "post /api/rooms/{room}/ack": {"ack": "the member's", "outcome": "acknowledged"},
     "post /api/rooms/{room}/respond": {"content": "hello"},

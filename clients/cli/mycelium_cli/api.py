@@ -120,6 +120,15 @@ class Hub:
         """Read something, with the headers of the answer."""
         return self._until_answered(Request("GET", target(path, query), self.headers()), ANSWER_TIMEOUT_S)
 
+    def look(self, path: str) -> Any:
+        """Read something that one can do without: asked once, where `get` would go on asking."""
+        try:
+            return self._once(Request("GET", target(path, None), self.headers()), ANSWER_TIMEOUT_S).data
+        except _Again as again:
+            raise again.failure from None
+        except (Unreached, Cut) as error:
+            raise unreached(self.url, str(error)) from None
+
     def items(self, path: str, query: Query | None = None) -> list[Any]:
         """Read a whole list, page after page."""
         found: list[Any] = []

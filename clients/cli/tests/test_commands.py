@@ -52,9 +52,9 @@ def test_the_documented_commands_are_there() -> None:
             "completion",
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
-        + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "rm")]
+        + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + [f"user {name}" for name in ("create", "ls", "show")]
-        + [f"config {name}" for name in ("get", "set", "unset", "show", "path")]
+        + [f"config {name}" for name in ("get", "set", "unset", "show", "path", "apply")]
     )
 
 

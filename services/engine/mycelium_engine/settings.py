@@ -28,15 +28,16 @@ MODEL_SETTINGS = (
     Setting("llm.max_tokens", "int", 1024, "How long one answer of a model may be.", unit="tokens"),
     Setting(
         "llm.max_turns_per_room", "int", 0,
-        "How often engines may ask the model in each room; 0: no limit. A room's own limit replaces it.", unit="turns",
+        "How often engines may ask the model in each room; 0: no limit. A room's own limit replaces it.",
+        unit="turns a room",
     ),
     Setting(
         "llm.max_tokens_per_room", "int", 0,
-        "How many tokens engines may use in each room, read and written; 0: no limit.", unit="tokens",
+        "How many tokens engines may use in each room, read and written; 0: no limit.", unit="tokens a room",
     ),
     Setting(
         "llm.max_usd_per_room", "float", 0.0,
-        "How much money engines may spend on the model in each room; 0: no limit.", unit="US dollars",
+        "How much money engines may spend on the model in each room; 0: no limit.", unit="US dollars a room",
     ),
     Setting(
         "llm.usd_per_million_input_tokens", "str", "",
@@ -96,9 +97,9 @@ class EngineSettings:
 
 
 def model_settings(values: Mapping[str, Value], api_key: str) -> ModelSettings:
-    """The model that the settings name, and what it may cost. Raises `BadSetting` for what `troubles` names."""
-    for _key, trouble in troubles(values):
-        raise BadSetting(trouble)
+    """The model that the settings name, and what it may cost. Raises `BadSetting` for `misfits`."""
+    for key, allowed in misfits(values):
+        raise BadSetting(f"{key} is {values[key]!r}: use {allowed}")
     return ModelSettings(
         model=_said(values["llm.model"]),
         base_url=_said(values["llm.base_url"]).rstrip("/"),
@@ -111,16 +112,16 @@ def model_settings(values: Mapping[str, Value], api_key: str) -> ModelSettings:
     )
 
 
-def troubles(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
-    """What of these values can't be: by key, and why."""
+def misfits(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """What of these values can't be: by key, and what may be."""
     for name, most in LARGEST.items():
         key = f"llm.max_{name}_per_room"
         if not 0 <= float(values[key]) <= most:
-            yield key, f"{key} is {values[key]}: use a number up to {most}, 0 for no limit"
+            yield key, f"a number up to {most}, or 0 for no limit"
     for key in PRICES:
         text = _said(values[key])
         if text and not AMOUNT.fullmatch(text):
-            yield key, f"{key} is {text!r}: use an amount of US dollars, such as 0.15"
+            yield key, "an amount of US dollars, such as 0.15"
 
 
 def spending_settings(model: ModelSettings) -> dict[str, str]:

@@ -19,7 +19,7 @@ from mycelium_engine.mentions import drain
 from mycelium_engine.runs import Runs
 from mycelium_engine.service import service
 from mycelium_engine.settings import EngineSettings, ModelSettings
-from mycelium_kernel import run
+from mycelium_kernel import run, subjects
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.testing import NatsServer
 from services.engine.tests.conftest import NAMESPACE
@@ -146,15 +146,18 @@ async def test_a_paused_engine_answers_when_it_is_resumed(world: World, model: M
     assert len(model.asked) == 1
 
 
-async def test_a_deleted_rooms_runs_are_erased(world: World, server: Client) -> None:
-    """With the room goes what was said about it in Temporal; runs of other rooms stay."""
-    async with world.engines(1):
+async def test_a_deleted_rooms_runs_and_what_they_spent_are_erased(world: World, server: Client) -> None:
+    """With the room goes what was said about it in Temporal, and what it spent; runs of other rooms stay."""
+    async with world.engines(1) as (engine,):
         message = await world.post("@greeter hello")
         await world.answered(message)
         run_id = f"HelloRun:{world.room_id}:{message.id}:greeter"
         await server.get_workflow_handle(run_id).describe()
+        assert await engine.connection.last_sequence(subjects.spending(world.room_id))
         await world.ask(service_pb2.DeleteRoomRequest(room="demo"))
         async with asyncio.timeout(BOUND_S):
             with contextlib.suppress(RPCError):
                 while await server.get_workflow_handle(run_id).describe():  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
+            while await engine.connection.last_sequence(subjects.of_room(world.room_id)):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)

@@ -20,6 +20,7 @@ from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
 from mycelium_gateway.routes import (
+    budget,
     delivery,
     docs,
     engines,
@@ -43,6 +44,7 @@ ROUTERS = (
     stream.router,
     members.router,
     engines.router,
+    budget.router,
     transfer.router,
     rooms.router,
     users.router,

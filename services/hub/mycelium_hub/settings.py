@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, model_settings, read_key
+from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, misfits, model_settings, read_key
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
@@ -174,6 +174,8 @@ def troubles(found: Mapping[str, Sourced]) -> Iterator[tuple[str, str]]:
     if replicas in range(2, MOST_REPLICAS + 1) and not found["runtime.split"].value:
         needs = "which needs runtime.split: mycelium up --split"
         yield "runtime.replicas", f"runtime.replicas is {replicas} in {source}, {needs}"
+    for key, allowed in misfits({name: sourced.value for name, sourced in found.items()}):
+        yield key, f"{key} is {found[key].value!r} in {found[key].source}: use {allowed}"
 
 
 def masked(secret: str) -> str:

@@ -36,6 +36,14 @@ def test_a_flag_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
             r"runtime\.backend_port is 70000 in MYCELIUM_BACKEND_PORT: use 1 to 65535",
         ),
         ({"MYCELIUM_AUTH_INSECURE": "perhaps"}, r"auth\.insecure is 'perhaps'.*use true or false"),
+        (
+            {"MYCELIUM_LLM_MAX_TURNS_PER_ROOM": "-1"},
+            r"llm\.max_turns_per_room is -1 in MYCELIUM_LLM_MAX_TURNS_PER_ROOM: use a number up to 1000000000000, or 0",
+        ),
+        (
+            {"MYCELIUM_LLM_USD_PER_MILLION_INPUT_TOKENS": "cheap"},
+            r"llm\.usd_per_million_input_tokens is 'cheap' in MYCELIUM_.*: use an amount of US dollars, such as 0\.15",
+        ),
         ({"MYCELIUM_LOG_LEVEL": "loud"}, r"log\.level is 'loud' in MYCELIUM_LOG_LEVEL: use one of debug, info"),
     ],
 )

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import click
 
 from mycelium_cli import completing
-from mycelium_cli.api import api_path
+from mycelium_cli.api import Hub, api_path
 from mycelium_cli.command import Entry, Group, command, room_option
 from mycelium_cli.context import Here, handle_of
+from mycelium_cli.engine.budget import one_line
+from mycelium_cli.errors import Failure
 from mycelium_cli.output import Paint, age, at, clean_line, fields, table
 from mycelium_cli.wording import Document
 
@@ -22,6 +24,7 @@ group = Group(
         "ls": Entry("engine.manage:ls", "List a room's engines."),
         "show": Entry("engine.manage:show", "Show an engine."),
         "invoke": Entry("engine.invoke:invoke", "Ask an engine something, and wait for its answer."),
+        "budget": Entry("engine.budget:budget", "Show or set what engines may spend on models."),
         "rm": Entry("engine.manage:remove", "Take an engine out of a room."),
     },
     example='mycelium engine create greeter --kind hello\nmycelium engine invoke greeter "say hello"',
@@ -79,11 +82,21 @@ def _state(engine: Document, now_s: float) -> str:
 @click.argument("handle", shell_complete=completing.members)
 def show(here: Here, *, room: str | None, handle: str) -> None:
     """Show an engine."""
-    path = api_path("rooms", here.room(room), "engines", handle_of(handle))
-    here.out.answer(here.hub().get(path), lambda data, paint: draw_engine(data, time.time(), paint))
+    hub, place = here.hub(), here.room(room)
+    engine = hub.get(api_path("rooms", place, "engines", handle_of(handle)))
+    spent = "" if here.out.json else _spent(hub, place)
+    here.out.answer(engine, lambda data, paint: draw_engine(data, spent, time.time(), paint))
 
 
-def draw_engine(engine: Document, now_s: float, paint: Paint) -> Iterator[str]:
+def _spent(hub: Hub, place: str) -> str:
+    """The room's budget in a line, also when the service that keeps it is away."""
+    try:
+        return one_line(hub.look(api_path("rooms", place, "budget")))
+    except Failure as failure:
+        return f"not known: {failure.cause}"
+
+
+def draw_engine(engine: Document, spent: str, now_s: float, paint: Paint) -> Iterator[str]:
     """An engine's fields."""
     yield paint.bold(at(engine["handle"]))
     known = [
@@ -91,6 +104,7 @@ def draw_engine(engine: Document, now_s: float, paint: Paint) -> Iterator[str]:
         ("description", engine["description"]),
         ("now", _state(engine, now_s)),
         ("unread", str(engine["unread"])),
+        ("budget", spent),
         ("added", engine["created_at"]),
     ]
     yield from fields(known, paint)
