@@ -16,6 +16,7 @@ from mycelium_gateway import openapi, problems, validation
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
 from mycelium_gateway.head import HeadMiddleware
+from mycelium_gateway.joining import JoiningMiddleware
 from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
@@ -74,6 +75,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
         telemetry={"tracing": False, "metrics": False, "logs": False},  # `guard.py` does it, once
         exception_handlers=HANDLERS,
         middleware=[
+            Middleware(JoiningMiddleware),
             Middleware(GuardMiddleware),
             Middleware(OriginMiddleware, names=names),
             Middleware(LoadMiddleware, settings=gateway.settings if gateway else GatewaySettings()),

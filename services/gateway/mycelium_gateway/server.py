@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
 
 from mycelium_gateway import protocol
+from mycelium_gateway.accepting import Accepting
 from mycelium_gateway.settings import GatewaySettings
 
 KEEP_ALIVE_S = 75
@@ -30,6 +32,18 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Signals are the process's business."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to let connections in."""
+        config, state = self.config, self.server_state
+
+        def make() -> asyncio.Protocol:
+            protocol: Callable[..., asyncio.Protocol] = config.http_protocol_class
+            return protocol(config=config, server_state=state, app_state=self.lifespan.state)
+
+        # What uvicorn does with a server is to close it.
+        self.servers = [cast("Any", Accepting(listener, make, config.backlog)) for listener in sockets or []]
+        self.started = True
 
     async def main_loop(self) -> None:
         """Tick once a second for the Date header, and notice at once when told to stop."""

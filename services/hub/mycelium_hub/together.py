@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mycelium_hub.errors import Refused
 from mycelium_hub.services import PARTS, Part, Surroundings
-from mycelium_kernel import tasks
+from mycelium_kernel import collector, tasks
 from mycelium_kernel.errors import words
 
 if TYPE_CHECKING:  # loaded with the first service
@@ -38,6 +38,7 @@ class Together:
         for part in filter(_is_here, PARTS):
             self._running.append((part.name, await _start_part(part, self._given(part))))
             self._minding.append(asyncio.create_task(self._mind(part)))
+        collector.settle()
 
     async def _mind(self, part: Part) -> None:
         """Start a part anew whenever NATS has closed its connection for good."""

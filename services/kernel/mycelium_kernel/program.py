@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from mycelium_kernel import collector, tasks, telemetry
 from mycelium_kernel import settings as kernel_settings
-from mycelium_kernel import tasks, telemetry
 from mycelium_kernel.connections import NatsSettings, Unfit
 from mycelium_kernel.errors import words
 from mycelium_kernel.files import allow_many_files
@@ -128,6 +128,7 @@ class _Program:
             LOGGER.exception("%s can't be started", self._name)
             print(f"error: {self._name} can't be started: {words(error)}", file=sys.stderr)
             return FAILED
+        collector.settle()
         probes.ready(runtime.health)
         status = await _until_over(runtime, end)
         stopping = asyncio.create_task(runtime.stop())

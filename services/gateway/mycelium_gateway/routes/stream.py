@@ -60,6 +60,6 @@ async def watch_rooms(
 async def _watch(call: Call, rooms: list[str], last_id: str) -> Response:
     since, found = call.gateway.live.position, []
     for name in dict.fromkeys(rooms):
-        reply = await call.ask_in_turn(service_pb2.GetRoomRequest(room=name), service_pb2.GetRoomResponse)
+        reply = await call.ask(service_pb2.GetRoomRequest(room=name), service_pb2.GetRoomResponse)
         found.append(reply.message)
     return LiveStream(call, found, since, last_id)

@@ -1,0 +1,47 @@
+"""Lets few live streams begin at a time, so that a thousand that come back at once hold up nobody who is served.
+
+Who has not been let in yet costs next to nothing. Meanwhile the collector's full passes wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mycelium_kernel.collector import Rush
+
+AT_ONCE = 8
+
+
+class JoiningMiddleware:
+    """Holds requests for streams back until it is their turn; a turn lasts until the answer begins."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._rush = Rush()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, in turn if it is a stream."""
+        if scope["type"] != "http" or not scope["path"].endswith("/stream"):
+            await self._app(scope, receive, send)
+            return
+        with self._rush:
+            await self._turns.acquire()
+        has_turn = True
+
+        def end() -> None:
+            nonlocal has_turn
+            if has_turn:
+                has_turn = False
+                self._turns.release()
+
+        async def begun(message: Message) -> None:
+            end()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, begun)
+        finally:
+            end()

@@ -1,0 +1,111 @@
+"""Live streams begin in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from mycelium_gateway.joining import AT_ONCE, JoiningMiddleware
+
+MANY = 30
+STREAM = "/api/rooms/demo/stream"
+
+
+class App:
+    """What is behind: each request waits for `go` before it is answered."""
+
+    def __init__(self) -> None:
+        self.inside = self.most = self.done = 0
+        self.go = asyncio.Event()
+        self.fault: Exception | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            if scope["path"] == STREAM:
+                await self.go.wait()
+            if self.fault:
+                raise self.fault
+        finally:
+            self.inside -= 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        self.done += 1
+        if scope["path"] == STREAM:
+            await asyncio.Event().wait()  # a stream lasts
+
+
+async def receive() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def send(_message: Message) -> None:
+    await asyncio.sleep(0)
+
+
+def ask(layer: JoiningMiddleware, path: str = STREAM) -> asyncio.Task[None]:
+    async def request() -> None:
+        await layer({"type": "http", "path": path}, receive, send)
+
+    return asyncio.create_task(request())
+
+
+async def turns() -> None:
+    for _ in range(20 * MANY):
+        await asyncio.sleep(0)
+
+
+async def test_few_streams_begin_at_a_time_and_all_do() -> None:
+    """A turn ends when the answer begins, although the stream goes on; full passes of the collector wait till then."""
+    app = App()
+    layer, usual = JoiningMiddleware(app), gc.get_threshold()
+    streams = [ask(layer) for _ in range(MANY)]
+    await turns()
+    assert (app.inside, app.done) == (AT_ONCE, 0)
+    assert gc.get_threshold() != usual
+    app.go.set()
+    await turns()
+    assert (app.most, app.done) == (AT_ONCE, MANY)
+    assert gc.get_threshold() == usual
+    for stream in streams:
+        stream.cancel()
+
+
+async def test_other_requests_pass_streams_that_wait() -> None:
+    """They are why those wait."""
+    app = App()
+    layer = JoiningMiddleware(app)
+    streams = [ask(layer) for _ in range(MANY)]
+    await turns()
+    await ask(layer, "/api/rooms/demo/messages")
+    assert app.done == 1
+    for stream in streams:
+        stream.cancel()
+
+
+@pytest.mark.parametrize("fault", ["refused", "gone"])
+async def test_who_fails_or_leaves_gives_up_its_turn(fault: str) -> None:
+    """Before its answer began, while it waited or when it had its turn."""
+    app = App()
+    layer = JoiningMiddleware(app)
+    streams = [ask(layer) for _ in range(MANY)]
+    await turns()
+    if fault == "refused":
+        app.fault = RuntimeError("refused")
+        app.go.set()
+        assert all(isinstance(one, RuntimeError) for one in await asyncio.gather(*streams, return_exceptions=True))
+        app.fault = None
+    else:
+        for stream in streams:
+            stream.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+        app.go.set()
+    again = [ask(layer) for _ in range(MANY)]
+    await turns()
+    assert app.done == MANY
+    for stream in again:
+        stream.cancel()
