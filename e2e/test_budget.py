@@ -1,6 +1,7 @@
 """What engines may spend on models in a room: counted exactly, said when it is used up, set by whoever is there."""
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -197,6 +198,10 @@ def test_the_hubs_limits_hold_in_every_room_until_the_room_has_its_own(tmp_path:
         assert error(refused) == "model.price_unknown"
         assert "mycelium config set llm.usd_per_million_input_tokens" in refused["content"]
         assert not world.model.asked
+        doctor = Machine(tmp_path / "home").run("doctor", "--json", env=settings(world.model) | env, within_s=90)
+        (found,) = [row for row in json.loads(doctor.out)["items"] if row["part"] == "model"]
+        assert (found["state"], "llm.max_usd_per_room needs its price" in found["seen"]) == ("wrong", True)
+        world.model.asked.clear()
         limited(room, usd="none")
         assert "usd" not in asks(room)["metadata"]["engine"]["usage"]
         over = asks(room)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from mycelium_engine import models
+from mycelium_engine import models, prices
 from mycelium_hub import settings
 from mycelium_hub.errors import Refused
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
@@ -36,7 +36,12 @@ def check(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         state = NOTE if failure.slug == "model.not_configured" and not asked.model else WRONG
         yield Finding("model", state, f"{words}: {failure.detail}", _next(failure))
         return
-    yield Finding("model", OK, f"{asked.model} answered within {time.monotonic() - began:.1f} s")
+    answered = f"{asked.model} answered within {time.monotonic() - began:.1f} s"
+    if asked.limits.pico_usd and not prices.are_known(asked):
+        seen = f"{answered}, but engines may not ask it: llm.max_usd_per_room needs its price, which is not known"
+        yield Finding("model", WRONG, seen, prices.SET_PRICES)
+        return
+    yield Finding("model", OK, answered)
 
 
 def _next(failure: models.ModelFailure) -> str:
