@@ -20,6 +20,7 @@ from mycelium_kernel.settings import Setting
 ROOT = Path(__file__).parent.parent
 CONTRACT = ROOT / "contracts/openapi.json"
 SETTINGS_JSON = ROOT / "clients/cli/mycelium_cli/settings.json"
+BOUNDS = ("least", "most", "choices")
 Json = dict[str, Any]
 MADE = "<!-- Made by `make docs` from the code; changes here are lost. -->\n\n"
 
@@ -38,6 +39,7 @@ def _row(setting: Setting) -> dict[str, object]:
         "unit": setting.unit,
         "why": setting.why,
         "scope": setting.scope,
+        **{name: getattr(setting, name) for name in BOUNDS if getattr(setting, name) not in (None, ())},
     }
 
 

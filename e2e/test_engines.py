@@ -79,7 +79,8 @@ def test_an_engine_is_created_listed_shown_asked_and_removed_on_the_command_line
     shown = run("engine", "show", "greeter", "-r", room.name, "--json", handle="avery").json
     assert (shown["kind"], shown["unread"]) == ("hello", 0)
     run("engine", "rm", "greeter", "-r", room.name, handle="avery").ok()
-    assert run("engine", "invoke", "greeter", "there?", "-r", room.name, handle="avery").status == 3
+    gone = run("engine", "invoke", "greeter", "there?", "-r", room.name, handle="avery")
+    assert (gone.status, f"Next: mycelium engine ls --room {room.name}\n" in gone.err) == (3, True)
     assert states(room.post("@greeter there?")) == {"greeter": "left"}
     assert len(model.asked) == 1
 

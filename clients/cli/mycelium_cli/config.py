@@ -31,6 +31,9 @@ class Setting(NamedTuple):
     unit: str
     why: str
     scope: str
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[Scalar, ...] | list[Scalar] = ()
 
     @property
     def secret(self) -> bool:
@@ -63,7 +66,7 @@ def known() -> dict[str, Setting]:
     with open(place, encoding="utf-8") as file:
         rows = json.load(file)
     names = Setting._fields
-    return {row["key"]: Setting(**{name: row[name] for name in names}) for row in rows}
+    return {row["key"]: Setting(**{name: row[name] for name in names if name in row}) for row in rows}
 
 
 def find(key: str) -> Setting:
@@ -151,7 +154,20 @@ def effective(key: str) -> Value:
 
 
 def parse(setting: Setting, text: str) -> Scalar:
-    """A typed value as its setting's type, or a refusal that says what would do."""
+    """A typed value as its setting's type and within its bounds, or a refusal that says what would do."""
+    value = _typed(setting, text)
+    if setting.choices and value not in setting.choices:
+        raise usage(f"{setting.key} is one of {', '.join(map(str, setting.choices))}, not {text}")
+    if isinstance(value, str):
+        return value
+    low = setting.least is not None and value < setting.least
+    if low or (setting.most is not None and value > setting.most):
+        span = f"{setting.least} or more" if setting.most is None else f"from {setting.least} to {setting.most}"
+        raise usage(f"{setting.key} is {span} ({setting.unit}), not {text}")
+    return value
+
+
+def _typed(setting: Setting, text: str) -> Scalar:
     if isinstance(setting.default, bool):
         if text.lower() not in _YES | _NO:
             raise usage(f'{setting.key} is true or false, not "{text}"')
@@ -160,7 +176,9 @@ def parse(setting: Setting, text: str) -> Scalar:
         return _number(setting, text)
     if setting.unit == "url":
         return checked_url(text, setting.key)
-    return text
+    if setting.unit == "provider/model" and text and not all(text.partition("/")):
+        raise usage(f'{setting.key} is provider/model, such as anthropic/claude-sonnet-4-6, not "{text}"')
+    return text.lower() if setting.choices else text
 
 
 def _number(setting: Setting, text: str) -> int | float:

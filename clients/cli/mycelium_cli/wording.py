@@ -61,6 +61,8 @@ def sent(message: Document, now_s: float, paint: Paint, verb: str = "sent") -> l
 
 def presence(member: Document, now_s: float) -> str:
     """What a member does right now, as far as the hub sees: `working: reviewing #48`, `offline, seen 5m ago`."""
+    if member.get("kind") == "engine":
+        return engine_state(member, now_s)
     word = clean_line(member.get("presence") or ("idle" if member.get("waiting") else "offline"))
     seen = member.get("last_seen")
     if word == "offline":
@@ -70,6 +72,13 @@ def presence(member: Document, now_s: float) -> str:
     elif member.get("waiting"):
         word += ", waiting"
     return f"paused, {word}" if member.get("paused") else word
+
+
+def engine_state(engine: Document, now_s: float) -> str:
+    """The same of an engine, which runs on the hub and is never offline: `seen 5m ago`, `paused`."""
+    if engine.get("paused"):
+        return "paused"
+    return f"seen {age(engine['last_seen'], now_s)}" if engine["last_seen"] else "never asked"
 
 
 def member_row(member: Document, now_s: float) -> list[str]:

@@ -275,6 +275,9 @@ def test_a_changed_room_is_said_as_it_is_now() -> None:
         ({"presence": "blocked", "waiting": False}, "blocked"),
         ({"presence": "offline", "last_seen": "2026-09-03T16:40:00.000Z"}, "offline, seen 5m ago"),
         ({"presence": "offline", "last_seen": None}, "offline, never seen"),
+        ({"kind": "engine", "presence": "offline", "last_seen": "2026-09-03T16:40:00.000Z"}, "seen 5m ago"),
+        ({"kind": "engine", "presence": "offline", "last_seen": None}, "never asked"),
+        ({"kind": "engine", "presence": "offline", "last_seen": None, "paused": True}, "paused"),
         ({"presence": "idle", "waiting": True, "paused": True}, "paused, idle, waiting"),
     ],
 )

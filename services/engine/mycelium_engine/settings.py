@@ -24,8 +24,8 @@ MODEL_SETTINGS = (
         "Where the model is asked, for a provider that has no address of its own, such as Ollama or a gateway.",
         unit="url", aliases=("LLM_BASE_URL",),
     ),
-    Setting("llm.timeout_s", "int", 60, "How long a model may take to answer.", unit="seconds"),
-    Setting("llm.max_tokens", "int", 1024, "How long one answer of a model may be.", unit="tokens"),
+    Setting("llm.timeout_s", "int", 60, "How long a model may take to answer.", unit="seconds", least=1, most=600),
+    Setting("llm.max_tokens", "int", 1024, "How long one answer of a model may be.", unit="tokens", least=1),
     Setting(
         "llm.max_turns_per_room", "int", 0,
         "How often engines may ask the model in each room; 0: no limit. A room's own limit replaces it.",
@@ -66,7 +66,6 @@ SERVICE_SETTINGS = (
 )
 # fmt: on
 NONE = "none"  # how a setting is said to be empty where an empty variable counts as none at all
-FEWEST_S, MOST_S = 1, 600
 LARGEST = {"turns": 10**12, "tokens": 10**15, "usd": 10**6}  # what a limit may be
 PRICES = ("llm.usd_per_million_input_tokens", "llm.usd_per_million_output_tokens")
 AMOUNT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -104,8 +103,8 @@ def model_settings(values: Mapping[str, Value], api_key: str) -> ModelSettings:
         model=_said(values["llm.model"]),
         base_url=_said(values["llm.base_url"]).rstrip("/"),
         api_key=api_key,
-        timeout_s=min(max(int(values["llm.timeout_s"]), FEWEST_S), MOST_S),
-        max_tokens=max(int(values["llm.max_tokens"]), 1),
+        timeout_s=int(values["llm.timeout_s"]),
+        max_tokens=int(values["llm.max_tokens"]),
         usd_per_million_input_tokens=_price(values, PRICES[0]),
         usd_per_million_output_tokens=_price(values, PRICES[1]),
         limits=_limits(values),

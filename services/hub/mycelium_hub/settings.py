@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
 
+LEVELS = ("debug", "info", "warning", "error")
+LAST_PORT = 65535
+MOST_REPLICAS = 16
 SETTINGS = (
     Setting(
         "runtime.backend_port",
@@ -18,6 +21,8 @@ SETTINGS = (
         8000,
         "The port on which the hub answers; 0 takes any free one.",
         unit="port",
+        least=0,
+        most=LAST_PORT,
         aliases=("MYCELIUM_BACKEND_PORT",),
     ),
     Setting(
@@ -48,6 +53,8 @@ SETTINGS = (
         1,
         "How many processes of each service share the work; more than one needs runtime.split.",
         unit="processes",
+        least=1,
+        most=MOST_REPLICAS,
     ),
     Setting(
         "runtime.nats_servers",
@@ -55,6 +62,7 @@ SETTINGS = (
         1,
         "How many NATS servers keep each fact, 1 or 3. A home stays with the number that it began with.",
         unit="servers",
+        choices=(1, 3),
     ),
     Setting(
         "runtime.engines",
@@ -86,6 +94,7 @@ SETTINGS = (
         "info",
         "The least severe records that are written: debug, info, warning or error.",
         unit="level",
+        choices=LEVELS,
     ),
     Setting(
         "telemetry.traces_endpoint",
@@ -98,9 +107,6 @@ SETTINGS = (
 KEY = next(setting for setting in SETTINGS if setting.secret)
 KEY_FILE = "llm_api_key"  # in the home's folder of secrets; `mycelium config set` writes it
 OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that commands read; `mycelium doctor` knows them
-LEVELS = ("debug", "info", "warning", "error")
-LAST_PORT = 65535
-MOST_REPLICAS = 16
 SHOWN_FROM = 8  # a shorter secret would be half told by its end
 FLAGS = {  # by key, the flag of `mycelium up` that sets it
     "runtime.backend_port": "--port",
@@ -150,7 +156,7 @@ def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
         host=str(found["runtime.bind_addr"].value),
         allowed_hosts=tuple(str(found["runtime.allowed_hosts"].value).replace(",", " ").split()),
         insecure=bool(found["auth.insecure"].value),
-        log_level=str(found["log.level"].value).lower(),
+        log_level=str(found["log.level"].value),
         traces_endpoint=str(found["telemetry.traces_endpoint"].value),
         split=bool(found["runtime.split"].value),
         replicas=int(found["runtime.replicas"].value),
@@ -163,15 +169,8 @@ def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
 
 def troubles(found: Mapping[str, Sourced]) -> Iterator[tuple[str, str]]:
     """What of these values a hub can't be started with: by key, and why."""
-    level = str(found["log.level"].value).lower()
-    if level not in LEVELS:
-        source = found["log.level"].source
-        yield "log.level", f"log.level is {level!r} in {source}: use one of {', '.join(LEVELS)}"
-    yield from _bound(found, "runtime.backend_port", range(LAST_PORT + 1), f"1 to {LAST_PORT}, or 0 for any free one")
-    yield from _bound(found, "runtime.replicas", range(1, MOST_REPLICAS + 1), f"1 to {MOST_REPLICAS}")
-    yield from _bound(found, "runtime.nats_servers", (1, 3), "1 or 3")
     replicas, source = found["runtime.replicas"].value, found["runtime.replicas"].source
-    if replicas in range(2, MOST_REPLICAS + 1) and not found["runtime.split"].value:
+    if int(replicas) > 1 and not found["runtime.split"].value:
         needs = "which needs runtime.split: mycelium up --split"
         yield "runtime.replicas", f"runtime.replicas is {replicas} in {source}, {needs}"
     for key, allowed in misfits({name: sourced.value for name, sourced in found.items()}):
@@ -187,12 +186,6 @@ def _key(found: Sourced, folder: Path) -> Sourced:
     """The key of the model: from the environment, else its own file, else `config.toml`, where it should not be."""
     kept = "" if found.source in KEY.environment else read_key(str(folder / "secrets" / KEY_FILE))
     return Sourced(kept, f"secrets/{KEY_FILE}") if kept else found
-
-
-def _bound(found: Mapping[str, Sourced], key: str, allowed: Container[int], said: str) -> Iterator[tuple[str, str]]:
-    wanted = int(found[key].value)
-    if wanted not in allowed:
-        yield key, f"{key} is {wanted} in {found[key].source}: use {said}"
 
 
 def written(folder: Path) -> tuple[dict[str, Sourced], Sourced]:

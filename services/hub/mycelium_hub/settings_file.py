@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mycelium_engine.settings import FEWEST_S, MOST_S
 from mycelium_hub import settings
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced
@@ -76,9 +75,7 @@ def _expected(setting: Setting, value: str) -> str:
         return "an http:// or https:// address"
     if setting.unit == "provider/model" and not all(value.partition("/")):
         return "provider/model"
-    if setting.unit == "seconds" and not FEWEST_S <= float(value) <= MOST_S:
-        return f"{FEWEST_S} to {MOST_S}"
-    return "1 or more" if setting.unit == "tokens" and int(value) < 1 else ""
+    return ""
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -124,8 +124,8 @@ def test_everything_wrong_in_the_file_is_named_and_nothing_is_touched(hub: HubCo
     told = apply(hub, status=2)
     assert told["outcome"] == "wrong"
     assert keys(told["wrong"]) == [
-        "runtime.backend_prot", "auth.insecure", "log.level", "runtime.replicas", "llm.model", "llm.base_url",
-        "llm.timeout_s", "llm.max_tokens",
+        "runtime.backend_prot", "runtime.replicas", "llm.timeout_s", "llm.max_tokens", "auth.insecure", "log.level",
+        "llm.model", "llm.base_url",
     ]  # fmt: skip
     assert all(row["seen"] and row["next"] for row in told["wrong"])
     assert "did you mean runtime.backend_port?" in told["wrong"][0]["seen"]

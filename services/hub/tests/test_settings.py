@@ -33,7 +33,7 @@ def test_a_flag_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
         ({"MYCELIUM_BACKEND_PORT": "many"}, r"runtime\.backend_port is 'many' in MYCELIUM_BACKEND_PORT"),
         (
             {"MYCELIUM_BACKEND_PORT": "70000"},
-            r"runtime\.backend_port is 70000 in MYCELIUM_BACKEND_PORT: use 1 to 65535",
+            r"runtime\.backend_port is 70000 in MYCELIUM_BACKEND_PORT: use 0 to 65535",
         ),
         ({"MYCELIUM_AUTH_INSECURE": "perhaps"}, r"auth\.insecure is 'perhaps'.*use true or false"),
         (

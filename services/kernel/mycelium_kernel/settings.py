@@ -21,7 +21,10 @@ SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its key, kind, default, unit (empty when none), why one would change it, and older names."""
+    """One setting: its key, kind, default, unit (empty when none), why one would change it, and older names.
+
+    A value below `least`, above `most` or beside `choices` is refused wherever it stands.
+    """
 
     key: str
     kind: Kind
@@ -31,6 +34,19 @@ class Setting:
     aliases: tuple[str, ...] = ()
     scope: Literal["hub", "cli", "service"] = "hub"
     secret: bool = False
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[Value, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """What a value has to be, in words; empty when everything of its kind is."""
+        if self.choices:
+            shown = [str(choice) for choice in self.choices]
+            return f"one of {', '.join(shown)}"
+        if self.most is not None:
+            return f"{self.least} to {self.most}"
+        return "" if self.least is None else f"{self.least} or more"
 
     @property
     def environment(self) -> tuple[str, ...]:
@@ -78,7 +94,16 @@ def _find(setting: Setting, written: Mapping[str, object], environment: Mapping[
 
 
 def parse(setting: Setting, raw: object, source: str) -> Value:
-    """`raw` as the setting's kind. Raises `BadSetting`."""
+    """`raw` as the setting's kind and within its bounds. Raises `BadSetting`."""
+    value = _typed(setting, raw, source)
+    low = setting.least is not None and not isinstance(value, str) and value < setting.least
+    high = setting.most is not None and not isinstance(value, str) and value > setting.most
+    if low or high or (setting.choices and value not in setting.choices):
+        raise BadSetting(f"{setting.key} is {value!r} in {source}: use {setting.allowed}")
+    return value
+
+
+def _typed(setting: Setting, raw: object, source: str) -> Value:
     if setting.kind == "bool":
         if isinstance(raw, bool):
             return raw
@@ -88,7 +113,7 @@ def parse(setting: Setting, raw: object, source: str) -> Value:
     if setting.kind == "str":
         if isinstance(raw, list | dict):
             raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text")
-        return str(raw)
+        return str(raw).lower() if setting.choices else str(raw)
     if isinstance(raw, bool):
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a number")
     kind = "a whole number" if setting.kind == "int" else "a number"

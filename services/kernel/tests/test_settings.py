@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -96,3 +97,22 @@ def test_ids_sort_by_the_time_they_were_made() -> None:
     ids = [clock.new_id() for _ in range(100)]
     assert ids == sorted(ids)
     assert all(names.is_id(identifier) for identifier in ids)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "raw", "said"),
+    [
+        ({"least": 1, "most": 9}, 0, "use 1 to 9"),
+        ({"least": 1, "most": 9}, "10", "use 1 to 9"),
+        ({"least": 1}, 0, "use 1 or more"),
+        ({"choices": (1, 3)}, 2, "use one of 1, 3"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_with_what_may_be(bounds: dict[str, Any], raw: object, said: str) -> None:
+    """Wherever it stands; one within them is taken, a word in any case."""
+    setting = Setting("a.b", "int", 1, "why", **bounds)
+    with pytest.raises(BadSetting, match=f"a.b is {raw} in config.toml: {said}"):
+        settings.parse(setting, raw, "config.toml")
+    assert settings.parse(setting, 3, "config.toml") == 3
+    assert settings.parse(Setting("a.b", "str", "", "why", choices=("low", "high")), "HIGH", "x") == "high"
+    assert Setting("a.b", "str", "", "why").allowed == ""

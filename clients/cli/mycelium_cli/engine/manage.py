@@ -11,8 +11,8 @@ from mycelium_cli.command import Entry, Group, command, room_option
 from mycelium_cli.context import Here, handle_of
 from mycelium_cli.engine.budget import one_line
 from mycelium_cli.errors import Failure
-from mycelium_cli.output import Paint, age, at, clean_line, fields, table
-from mycelium_cli.wording import Document
+from mycelium_cli.output import Paint, at, clean_line, fields, table
+from mycelium_cli.wording import Document, engine_state
 
 KINDS = ("hello",)
 
@@ -65,16 +65,16 @@ def draw_engines(answer: Document, now_s: float, paint: Paint) -> list[str]:
     if not answer["items"]:
         return ["no engines: mycelium engine create <handle> --kind hello"]
     rows = [
-        [at(row["handle"]), row["kind"] or "-", _state(row, now_s), str(row["unread"]), clean_line(row["description"])]
+        [
+            at(row["handle"]),
+            row["kind"] or "-",
+            engine_state(row, now_s),
+            str(row["unread"]),
+            clean_line(row["description"]),
+        ]
         for row in answer["items"]
     ]
     return table(["ENGINE", "KIND", "NOW", "UNREAD", "DESCRIPTION"], rows, paint)
-
-
-def _state(engine: Document, now_s: float) -> str:
-    if engine["paused"]:
-        return "paused"
-    return f"seen {age(engine['last_seen'], now_s)}" if engine["last_seen"] else "never asked"
 
 
 @command("show", example="mycelium engine show greeter")
@@ -102,7 +102,7 @@ def draw_engine(engine: Document, spent: str, now_s: float, paint: Paint) -> Ite
     known = [
         ("kind", engine["kind"] or "none that this hub runs"),
         ("description", engine["description"]),
-        ("now", _state(engine, now_s)),
+        ("now", engine_state(engine, now_s)),
         ("unread", str(engine["unread"])),
         ("budget", spent),
         ("added", engine["created_at"]),

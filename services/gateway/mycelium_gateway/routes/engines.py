@@ -78,7 +78,11 @@ async def remove_engine(room: str, handle: str, call: Caller) -> Response:
 async def _find(call: Call, room: str, handle: str) -> views_pb2.Member:
     """The member. Refused when it is no engine: an agent is not removed by mistake."""
     request = service_pb2.GetMemberRequest(room=room, handle=handle)
-    member = (await call.ask(request, service_pb2.GetMemberResponse)).message.member
+    try:
+        member = (await call.ask(request, service_pb2.GetMemberResponse)).message.member
+    except Refusal as refusal:
+        refusal.next = refusal.next.replace("mycelium agent ls", "mycelium engine ls")
+        raise
     if member.kind != views_pb2.MEMBER_KIND_ENGINE:
         raise Refusal("engine.not_found", f"@{member.handle} is no engine", next=f"mycelium agent show {member.handle}")
     return member
