@@ -27,6 +27,8 @@ BODIES: dict[str, Document] = {
     "post /api/rooms/{room}/await": {"timeout_s": 0},
     "post /api/rooms/{room}/ack": {"ack": "the member's", "outcome": "acknowledged"},
     "post /api/rooms/{room}/respond": {"content": "hello"},
+    "put /api/rooms/{room}/memory/{key}": {"value": "text"},
+    "patch /api/rooms/{room}/memory/{key}": {"meta": {"status": "open"}},
     "post /api/rooms/{room}/presence": {"state": "idle"},
 }
 

@@ -172,11 +172,12 @@ def test_no_address_of_a_registry_or_path_of_a_machine_is_kept() -> None:
 def test_the_lock_holds_what_every_part_requires() -> None:
     """`make setup` installs the parts without resolving anything, so the lock has to have it all."""
     locked = set(re.findall(r"^([a-z0-9-]+)==", text_of("requirements.lock"), re.MULTILINE))
-    wanted = set(re.findall(r"^([a-z0-9-]+)", text_of("requirements.in"), re.MULTILINE))
+    named = re.findall(r"^([a-z0-9.-]+)", text_of("requirements.in"), re.MULTILINE)
+    wanted = {name.replace(".", "-") for name in named}
     faults = [f"requirements.in asks for {name}, which is not locked: make lock" for name in sorted(wanted - locked)]
     for part in (name for name in tracked() if name.count("/") and name.endswith("/pyproject.toml")):
         for requirement in tomllib.loads(text_of(part))["project"].get("dependencies", []):
-            name = re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0].lower()
+            name = re.split(r"[^A-Za-z0-9.-]", requirement, maxsplit=1)[0].lower().replace(".", "-")
             if name not in wanted and not name.startswith("mycelium-"):
                 faults.append(f"{part} requires {name}, which requirements.in does not list")
     report(faults)

@@ -5,18 +5,22 @@ The connection stays open: the server drops the rest of the body as it comes, an
 
 from __future__ import annotations
 
+import re
+
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelium_gateway import problems
 
 BODY_BYTES = 1024 * 1024
+DOCUMENT_BYTES = 4 * 1024 * 1024  # half a megabyte of text has up to six times as many bytes in JSON
+DOCUMENT = re.compile(r"/api/rooms/[^/]+/memory/.+")
 STREAMED = frozenset({"/api/rooms/import"})  # has a bound of its own, and is never held whole
-DETAIL = f"the body is larger than {BODY_BYTES} bytes"
+DETAIL = "the body is larger than {limit} bytes"
 
 
 class BodyLimitMiddleware:
-    """Answers 413 to a body over `BODY_BYTES`: by its announced length at once, else when it has grown over it."""
+    """Answers 413 to a body over its limit: by its announced length at once, else when it has grown over it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,26 +30,27 @@ class BodyLimitMiddleware:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"} or scope["path"] in STREAMED:
             await self._app(scope, receive, send)
             return
+        limit = DOCUMENT_BYTES if DOCUMENT.fullmatch(scope["path"]) else BODY_BYTES
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-        if length.isdigit() and int(length) <= BODY_BYTES:
+        if length.isdigit() and int(length) <= limit:
             await self._app(scope, receive, send)  # the server holds the client to the length that it announced
         elif length:
-            document = problems.document("content.too_large", DETAIL)
+            document = problems.document("content.too_large", DETAIL.format(limit=limit))
             await problems.response(document)(scope, receive, send)
         else:
-            await self._app(scope, counted(receive), send)
+            await self._app(scope, counted(receive, limit), send)
 
 
-def counted(receive: Receive) -> Receive:
-    """A `receive` that raises as soon as more than `BODY_BYTES` have come."""
+def counted(receive: Receive, limit: int) -> Receive:
+    """A `receive` that raises as soon as more than `limit` bytes have come."""
     total = 0
 
     async def counting() -> Message:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
-        if total > BODY_BYTES:
-            raise HTTPException(413, DETAIL)
+        if total > limit:
+            raise HTTPException(413, DETAIL.format(limit=limit))
         return message
 
     return counting

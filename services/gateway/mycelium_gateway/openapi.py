@@ -30,6 +30,7 @@ TAGS = [
     {"name": "members", "description": "Agents, people and engines in a room."},
     {"name": "engines", "description": "Helpers that run on the hub, and answer when they are mentioned."},
     {"name": "messages", "description": "What was said, and what became of each mention."},
+    {"name": "memory", "description": "What the room knows: documents and every version of them."},
     {"name": "taking part", "description": "How an agent waits for a mention and responds."},
     {"name": "live", "description": "What happens, as it happens."},
     {"name": "users", "description": "People of the hub."},
@@ -97,7 +98,7 @@ def _functions(app: FastAPI) -> Iterator[tuple[str, str, str]]:
     for route in app.routes:
         if isinstance(route, APIRoute):
             for method in route.methods or ():
-                yield route.path, method, route.name
+                yield route.path_format, method, route.name
 
 
 def _declare(operation: dict[str, Any], status: int, answer: dict[str, Any]) -> None:

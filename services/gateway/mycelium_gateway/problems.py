@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ from mycelium_kernel.errors import Internal, Refusal, Unavailable
 LOGGER = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = {429: "1", 503: "1", 507: "30"}
+# Extras that are one value, not several, and what each is.
+ONE: dict[str, Callable[[str], Any]] = {"version": int, "updated_by": str, "updated_at": str}
 RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
 # What any route may answer, whatever it does.
 EVERYWHERE = (
@@ -69,6 +71,16 @@ SLUGS: dict[str, Slug] = {
     "room.import_refused": Slug(
         422, "The bundle makes no room", "Export the room again; a bundle that was cut or altered is refused whole."
     ),
+    "memory.key_invalid": Slug(
+        422, "The key is not allowed", "Choose a key that follows the rules for keys; `detail` says which is broken."
+    ),
+    "memory.field_invalid": Slug(422, "A field can't be kept", "Change what `detail` names; nothing was written."),
+    "memory.field_managed": Slug(
+        422,
+        "The field is the hub's own",
+        "Choose another name; the hub writes key, version, authors, times and thread.",
+    ),
+    "memory.tag_invalid": Slug(422, "A tag can't be kept", "Change what `detail` names; nothing was written."),
     "presence.invalid": Slug(422, "That is no presence", "Send `state` idle, working or blocked, `ttl_s` 5 to 600."),
     "content.too_large": Slug(413, "The text is too large", "Send less: `detail` says how much is allowed."),
     "auth.required": Slug(401, "Sign in first", "Send a token: `Authorization: Bearer ...`."),
@@ -97,15 +109,25 @@ SLUGS: dict[str, Slug] = {
     "delivery.not_found": Slug(
         404, "Delivery not found", "Take the `ack` of an answer of await, with the same handle and seat."
     ),
+    "memory.not_found": Slug(404, "No such memory", "List the room's memory, or take one of `near`."),
+    "memory.version_not_found": Slug(404, "The memory was not there then", "List its versions: `?view=versions`."),
     "route.not_found": Slug(404, "No such address", "See /docs for what there is."),
     "method.not_allowed": Slug(
         405, "This address does not take that method", "Use one of the methods in header `Allow`."
     ),
     "room.name_taken": Slug(409, "The room name is taken", "Use that room, or choose another name."),
     "handle.taken": Slug(409, "The handle is taken", "Choose another handle, or change the existing record."),
+    "memory.key_taken": Slug(
+        409,
+        "A key that a disk may take for the same is there",
+        "Write to that one (see `near`), or choose another key.",
+    ),
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
     "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),
     "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),
+    "memory.stale": Slug(
+        412, "Another version is there", "Read it (`version`, `updated_by` say which), merge, and write expecting that."
+    ),
     "request.timed_out": Slug(
         408, "The request did not come in time", "Send it again, whole; the connection is closed."
     ),
@@ -153,7 +175,8 @@ def of_refusal(refusal: Refusal) -> dict[str, Any]:
     """The document of a refusal. A slug that is not in the table is a fault of ours, and told as one."""
     if refusal.slug not in SLUGS:
         return of_fault(refusal, f"a refusal with the unlisted slug {refusal.slug!r}")
-    return document(refusal.slug, refusal.detail, refusal.next, **refusal.extras)
+    extras = {name: ONE[name](values[0]) if name in ONE else values for name, values in refusal.extras.items()}
+    return document(refusal.slug, refusal.detail, refusal.next, **extras)
 
 
 def of_unavailable(error: Unavailable) -> dict[str, Any]:

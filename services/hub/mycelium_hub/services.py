@@ -61,6 +61,17 @@ def _rooms_settings(given: Surroundings, replica: int) -> dict[str, str]:
     return {"service.tables": str(given.home.tables_of(replica)), "rooms.folder": folder}
 
 
+async def _memory(given: Surroundings) -> Runtime:
+    from mycelium_kernel import run
+    from mycelium_memory.service import service
+
+    return await run.start(service(), given.nats, given.home.tables)
+
+
+def _memory_settings(given: Surroundings, replica: int) -> dict[str, str]:
+    return {"service.tables": str(given.home.tables_of(replica))}
+
+
 async def _gateway(given: Surroundings) -> Runtime:
     from mycelium_gateway.service import service
     from mycelium_gateway.settings import GatewaySettings
@@ -110,6 +121,7 @@ def _engine_settings(given: Surroundings, _replica: int) -> dict[str, str]:
 
 PARTS = (
     Part(User("rooms", erases=True), _rooms, "mycelium_rooms", _rooms_settings),
+    Part(User("memory"), _memory, "mycelium_memory", _memory_settings),
     Part(User("engine"), None, "mycelium_engine", _engine_settings),
     Part(
         User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway, "mycelium_gateway", _gateway_settings
@@ -130,6 +142,7 @@ def _asked(settings: HubSettings) -> tuple[str, ...]:
 
 def projections() -> dict[str, Projection]:
     """The services that keep tables, and how each makes them from which facts."""
-    from mycelium_rooms.service import PROJECTION
+    from mycelium_memory.service import PROJECTION as MEMORY
+    from mycelium_rooms.service import PROJECTION as ROOMS
 
-    return {"rooms": PROJECTION}
+    return {"rooms": ROOMS, "memory": MEMORY}

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,13 +17,17 @@ from mycelium_hub.together import Together
 from services.hub.tests import calls
 
 
-@pytest.mark.parametrize("place", [0, 1], ids=["rooms", "gateway"])
+def _nobody_leaves(_kept: object) -> NoReturn:
+    raise AssertionError("nobody asked for other settings")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["rooms", "memory", "gateway"])
 async def test_a_service_that_lost_its_connection_is_started_again(tmp_path: Path, place: int) -> None:
     """Breaking the protocol once must not leave a hub that answers nothing for ever."""
     home = Home(tmp_path / "home")
     home.prepare()
-    with home.owned(), contextlib.closing(address.listen("127.0.0.1", 0)) as listener:
-        hub = Hub(home, settings.load(home.path, {}), listener, echo=False)
+    with home.owned() as lock, contextlib.closing(address.listen("127.0.0.1", 0)) as listener:
+        hub = Hub(home, settings.load(home.path, {}), listener, lock, None, echo=False, leave=_nobody_leaves)
         together = hub._services
         assert isinstance(together, Together)
         running = asyncio.create_task(hub.run())

@@ -30,6 +30,11 @@ def to_timestamp(moment: datetime) -> Timestamp:
     return timestamp
 
 
+def not_before(earlier: Timestamp, moment: datetime) -> Timestamp:
+    """The protobuf form of a moment, or `earlier` where that is later: two machines' clocks differ, an order can't."""
+    return earlier if to_millis(earlier) > to_millis(to_timestamp(moment)) else to_timestamp(moment)
+
+
 def from_timestamp(timestamp: Timestamp) -> datetime:
     """The moment, in UTC, of a protobuf timestamp."""
     return timestamp.ToDatetime(tzinfo=UTC)

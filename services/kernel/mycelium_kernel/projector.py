@@ -215,7 +215,8 @@ class Projector:
         while True:
             try:
                 ask = self.connection.last_sequence
-                return max([await ask(subject, ATTEMPT_S) for subject in self.projection.filters], default=0)
+                filters = self.projection.filters
+                return max(await asyncio.gather(*(ask(subject, ATTEMPT_S) for subject in filters)), default=0)
             except Unavailable:
                 if asyncio.get_running_loop().time() > until:
                     raise

@@ -1,0 +1,31 @@
+"""Keys of memories as they are typed: what can't be one is refused before anything is sent."""
+
+import re
+
+from mycelium_cli.api import api_path
+from mycelium_cli.errors import usage
+
+STRUCTURED = ("work", "decisions", "context", "status", "procedures")
+_PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_RULE = "a-z 0-9 . _ -, first a letter or digit"
+
+
+def checked(typed: str) -> str:
+    """A key, in lower case where the rules say so. The hub checks the rest of the rules."""
+    key = typed.strip()
+    group, slash, rest = key.partition("/")
+    if group.lower() not in STRUCTURED or not slash:
+        if not key:
+            raise usage("the key is empty", "mycelium memory ls", "memory.key_invalid")
+        return key
+    lowered = rest.lower()
+    bad = [part for part in lowered.split("/") if not _PART.fullmatch(part)]
+    if bad:
+        cause = f'"{typed}" can\'t be a key: "{bad[0]}" breaks the rule for {group.lower()}/ ({_RULE})'
+        raise usage(cause, f"mycelium memory ls {group.lower()}/", "memory.key_invalid")
+    return f"{group.lower()}/{lowered}"
+
+
+def path_of(room: str, key: str) -> str:
+    """Where the hub answers for a memory."""
+    return api_path("rooms", room, "memory", *key.split("/"))

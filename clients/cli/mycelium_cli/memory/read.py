@@ -1,0 +1,98 @@
+"""`memory get` and `memory history`: one memory, as it is or as it was."""
+
+import sys
+import time
+from collections.abc import Iterator
+
+import click
+
+from mycelium_cli.command import command, room_option
+from mycelium_cli.context import Here
+from mycelium_cli.errors import usage
+from mycelium_cli.memory.keys import checked, path_of
+from mycelium_cli.output import Paint, age, as_json, at, clean, clean_line, shell_word, table
+from mycelium_cli.periods import zone
+from mycelium_cli.room.messages import needs_zone
+from mycelium_cli.wording import Document
+
+
+@command(
+    "get",
+    example="mycelium memory get decisions/storage\nmycelium memory get decisions/storage --version 2\n"
+    "mycelium memory get decisions/storage --at 2d --json",
+)
+@room_option
+@click.option("--version", metavar="N", type=click.IntRange(1), help="As it was at this version.")
+@click.option("--at", "moment", metavar="TIME", help="As it was then: a timestamp, an age like 2d, today, yesterday.")
+@click.argument("memory", metavar="KEY")
+def get(here: Here, *, room: str | None, version: int | None, moment: str | None, memory: str) -> None:
+    """Read a memory, as it is or as it was.
+
+    Its text alone goes to stdout; who wrote it, and which version it is, to stderr.
+    """
+    if version is not None and moment is not None:
+        raise usage("--version and --at can't both be meant", "mycelium memory history KEY")
+    tz = zone() if needs_zone(moment) else None
+    query: dict[str, str | int | list[str] | None] = {"version": version, "at": moment, "tz": tz}
+    found = here.hub().get(path_of(here.room(room), checked(memory)), query)
+    if here.json:
+        here.out.data(found)
+        return
+    here.out.note(heading(found, time.time()))
+    here.out.lines(text_of(found))
+    sys.stdout.flush()
+
+
+def heading(memory: Document, now_s: float) -> str:
+    """Which memory, which version, by whom."""
+    parts = [
+        memory["key"],
+        f"version {memory['version']}",
+        f"{at(memory['updated_by'])}, {age(memory['updated_at'], now_s)}",
+    ]
+    if memory["tags"]:
+        parts.append(", ".join(memory["tags"]))
+    parts += [f"{name}={value}" for name, value in memory["meta"].items()]
+    return " · ".join(clean_line(part) for part in parts)
+
+
+def text_of(memory: Document) -> list[str]:
+    """The text, or the value as JSON."""
+    value = memory["value"]
+    return [clean(value).removesuffix("\n")] if isinstance(value, str) else [as_json(value)]
+
+
+@command(
+    "history", example="mycelium memory history decisions/storage\nmycelium memory get decisions/storage --version 2"
+)
+@room_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many.")
+@click.option("--before", metavar="N", type=click.IntRange(1), help="Only versions before this one.")
+@click.argument("memory", metavar="KEY")
+def history(here: Here, *, room: str | None, limit: int, before: int | None, memory: str) -> None:
+    """The versions of a memory.
+
+    The newest first; those of one that was removed, too.
+    """
+    query: dict[str, str | int | list[str] | None] = {"view": "versions", "limit": limit, "cursor": before}
+    page = here.hub().get(path_of(here.room(room), checked(memory)), query)
+    here.out.answer(page, lambda data, paint: draw_history(data, time.time(), paint))
+
+
+def draw_history(page: Document, now_s: float, paint: Paint) -> Iterator[str]:
+    """Versions as a table."""
+    rows = [
+        [str(row["version"]), at(row["updated_by"]), age(row["updated_at"], now_s), _said(row)] for row in page["items"]
+    ]
+    yield from table(["VERSION", "BY", "WHEN", "TEXT"], rows, paint)
+    if page["next"]:
+        yield paint.dim(f"older: mycelium memory history {shell_word(page['key'])} --before {clean_line(page['next'])}")
+
+
+def _said(version: Document) -> str:
+    remarks = [f"was {version['moved_from']}"] if version["moved_from"] else []
+    remarks += (
+        [{"file": "edited as a file", "import": "imported"}[version["origin"]]] if version["origin"] != "call" else []
+    )
+    text = "(removed)" if version["removed"] else clean_line(version["summary"])
+    return f"{text} ({', '.join(remarks)})" if remarks else text

@@ -1,0 +1,194 @@
+"""Memory: written, read, listed and removed by command and over HTTP, each version of it, from any machine."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from e2e.harness import Hub, Machine
+from e2e.requirements import requirement
+from e2e.room import Document, Room
+from e2e.waiting import until
+from e2e.web import Reply
+
+
+def put(room: Room, key: str, value: object, handle: str = "avery", **fields: object) -> Reply:
+    """Write over HTTP, whatever the answer."""
+    return room.api.put(room.at("memory", *key.split("/")), {"value": value, **fields}, handle=handle)
+
+
+def get(room: Room, key: str, **query: str | int | list[str]) -> Document:
+    """Read over HTTP."""
+    found: Document = room.api.get(room.at("memory", *key.split("/"), **query)).ok(200).json
+    return found
+
+
+@requirement("memory:set:get", "memory:fields:kept")
+def test_what_one_machine_sets_another_gets(room: Room, machine: Machine) -> None:
+    """Text, fields and tags; a later text leaves fields and tags as they are."""
+    key = "decisions/storage"
+    words = ["memory", "set", key, "Rooms are folders", "-t", "storage,core", "-m", "status=open", "-m", "owner=@julia"]
+    assert machine.run(*words, handle="avery", room=room.name).ok().out == f"set {key} · version 1\n"
+    again = machine.run("memory", "set", key, "Rooms are files", handle="engineer", room=room.name).ok()
+    assert again.out.startswith(f"set {key} · version 2 · replaced version 1 by @avery, ")
+
+    found = machine.run("memory", "get", key, room=room.name).ok()
+    assert found.out == "Rooms are files\n"
+    assert "version 2 · @engineer" in found.err
+    shown = get(room, key)
+    assert shown["meta"] == {"status": "open", "owner": "@julia"}
+    assert (shown["tags"], shown["created_by"], shown["updated_by"]) == (["storage", "core"], "avery", "engineer")
+    assert json.loads(machine.run("memory", "get", key, "--json", room=room.name).ok().out) == shown
+
+
+@requirement("memory:set:values")
+def test_a_value_may_be_json(room: Room, machine: Machine, tmp_path: Path) -> None:
+    """An object typed as one is stored as one; a file, a pipe and what only looks like JSON are as they are."""
+    typed = '{"choice": "REST", "rationale": "simpler"}'
+    machine.run("memory", "set", "decision/api-style", typed, handle="a", room=room.name).ok()
+    assert get(room, "decision/api-style")["value"] == json.loads(typed)
+    machine.run("memory", "set", "odd", "[not JSON", handle="a", room=room.name).ok()
+    assert get(room, "odd")["value"] == "[not JSON"
+    file = tmp_path / "notes.md"
+    file.write_text("# Notes\n\n- one\n", encoding="utf-8")
+    machine.run("memory", "set", "notes/one", "--file", str(file), handle="a", room=room.name).ok()
+    machine.run("memory", "set", "notes/two", "-f", "-", stdin=b"piped\n", handle="a", room=room.name).ok()
+    assert (get(room, "notes/one")["value"], get(room, "notes/two")["value"]) == ("# Notes\n\n- one\n", "piped")
+
+
+@requirement("memory:versions", "memory:as-of")
+def test_every_version_can_be_read(room: Room, machine: Machine) -> None:
+    """By number and by time, also of what was removed; the list as it was."""
+    put(room, "status/deploy", "one").ok(201)
+    put(room, "status/deploy", "two").ok(200)
+    moment = get(room, "status/deploy")["updated_at"]
+    until(lambda: put(room, "status/deploy", "three").json["updated_at"] > moment, "the clock moves on")
+    machine.run("memory", "rm", "status/deploy", handle="kim", room=room.name).ok()
+
+    history = machine.run("memory", "history", "status/deploy", room=room.name).ok().out.splitlines()
+    assert history[1].split()[1] == "@kim"
+    assert "(removed)" in history[1]
+    assert [line.split()[-1] for line in history[-2:]] == ["two", "one"]
+    was = ["memory", "get", "status/deploy"]
+    assert machine.run(*was, "--version", "1", room=room.name).ok().out == "one\n"
+    assert machine.run(*was, "--at", moment, room=room.name).ok().out == "two\n"
+    assert machine.run(*was, room=room.name).status == 3
+    assert "status/deploy" in machine.run("memory", "ls", "--at", moment, room=room.name).ok().out
+    assert machine.run("memory", "ls", room=room.name).ok().out == "nothing there\n"
+    gone = room.api.get(room.at("memory", "status", "deploy", at="1d"))
+    gone.refused(404, "memory.version_not_found")
+
+
+@requirement("memory:stale")
+def test_of_two_writers_from_one_base_one_is_refused(room: Room, machine: Machine) -> None:
+    """With the version that is there and its author; by flag, by header and by field."""
+    put(room, "work/api", "base").ok(201)
+    words = ["memory", "set", "work/api", "--expect", "1"]
+    machine.run(*words, "mine", handle="kim", room=room.name).ok()
+    lost = machine.run(*words, "yours", handle="avery", room=room.name)
+    assert lost.status == 1
+    assert "version 2, written by @kim" in lost.err
+    target = room.at("memory", "work", "api")
+    stale = room.api.put(target, {"value": "x"}, handle="avery", headers={"If-Match": '"1"'})
+    problem = stale.refused(412, "memory.stale")
+    assert (problem["version"], problem["updated_by"]) == (2, "kim")
+    put(room, "work/api", "x", expect=0).refused(412, "memory.stale")
+    assert put(room, "work/api", "x", expect=2).ok(200).json["replaced"]["updated_by"] == "kim"
+
+
+@requirement("memory:stale")
+def test_fifty_writers_race_and_one_wins_each_version(room: Room) -> None:
+    """All expect the same; each version has one author, and the losers learn who."""
+    put(room, "contested", "0").ok(201)
+    for version in (1, 2, 3):
+        with ThreadPoolExecutor(50) as pool:
+            tries = [pool.submit(put, room, "contested", f"by {n}", f"w{n}", expect=version) for n in range(50)]
+            replies = [one.result() for one in tries]
+        won = [reply.json for reply in replies if reply.status == 200]
+        assert len(won) == 1
+        assert {reply.status for reply in replies} == {200, 412}
+        assert {reply.json["updated_by"] for reply in replies} == {won[0]["updated_by"]}
+
+
+@requirement("memory:keys")
+def test_keys_are_checked_before_anything_is_sent(machine: Machine) -> None:
+    """Under the usual groups; in capitals they are lowered, with blanks refused, by a command without a hub."""
+    alone = Machine(machine.home.parent / "alone", "http://127.0.0.1:9")
+    for key in ("decisions/Why We Chose X", "work/-x", "status/ü", "context/a//b"):
+        refused = alone.run("memory", "set", key, "text", handle="avery", room="demo")
+        assert (refused.status, "can't be a key" in refused.err) == (2, True), refused.err
+
+
+@requirement("memory:keys")
+def test_keys_are_checked_on_the_hub(room: Room, machine: Machine) -> None:
+    """Whatever sends them; two that a disk may take for one are never both there."""
+    for key in ("work/Why%20We", "%2e%2e/x", "a//b", "a%00b", "con"):
+        refused = room.api.put(f"{room.at('memory')}/{key}", {"value": "x"}, handle="avery")
+        refused.refused(422, "memory.key_invalid")
+    machine.run("memory", "set", "work/API-Server", "x", handle="avery", room=room.name).ok()
+    assert get(room, "work/api-server")["key"] == "work/api-server"
+    put(room, "notes/Alpha", "one").ok(201)
+    taken = put(room, "notes/alpha", "two").refused(409, "memory.key_taken")
+    assert taken["near"] == ["notes/Alpha"]
+    put(room, "custom/Any Thing", "x").ok(201)
+
+
+@requirement("memory:groups")
+def test_groups_are_listed(room: Room, machine: Machine) -> None:
+    """`ls` by prefix and by tag, and a command for each of the usual ones."""
+    for key in ("work/a", "work/ab", "decisions/x", "failed/y"):
+        put(room, key, f"text of {key}", tags=["odd"] if key.endswith("b") else []).ok(201)
+    listed = machine.run("memory", "work", room=room.name).ok().out
+    assert [line for line in listed.splitlines() if line.startswith("  ")] == ["  text of work/a", "  text of work/ab"]
+    assert machine.run("memory", "ls", "failed/", room=room.name).ok().out.startswith("failed/y · version 1 · @avery")
+    assert "work/ab" in machine.run("memory", "ls", "--tagged", "odd", room=room.name).ok().out
+    shown = json.loads(machine.run("memory", "ls", "--prefix", "decisions/", "--json", room=room.name).ok().out)
+    assert [item["value"] for item in shown["items"]] == ["text of decisions/x"]
+    for group in ("decisions", "status", "context", "procedures"):
+        machine.run("memory", group, room=room.name).ok()
+
+
+@requirement("memory:refused")
+@pytest.mark.parametrize(
+    ("slug", "status", "body"),
+    [
+        ("content.too_large", 413, {"value": "x" * (512 * 1024 + 1)}),
+        ("memory.field_managed", 422, {"value": "x", "meta": {"version": 7}}),
+        ("memory.field_managed", 422, {"value": "x", "meta": {"thread": "another"}}),
+        ("memory.tag_invalid", 422, {"value": "x", "tags": [str(n) for n in range(101)]}),
+    ],
+)
+def test_what_can_t_be_kept_is_refused(room: Room, slug: str, status: int, body: Document) -> None:
+    """With the reason, and nothing is written."""
+    room.api.put(room.at("memory", "a"), body, handle="avery").refused(status, slug)
+    assert room.api.get(room.at("memory")).ok(200).json["items"] == []
+
+
+@requirement("memory:deleted-room")
+def test_memory_goes_with_its_room(own_hub: Hub, own_room: Room) -> None:
+    """From history, from the next room of that name, and from the disk."""
+    secret = "aubergine-and-quince"
+    put(own_room, "a", secret).ok(201)
+    put(own_room, "a", f"{secret} again").ok(200)
+    own_room.api.delete(own_room.at(), handle="avery").ok(204)
+    own_room.create()
+    assert own_room.api.get(own_room.at("memory")).ok(200).json["items"] == []
+    own_room.api.get(own_room.at("memory", "a", version=1)).refused(404, "memory.not_found")
+
+    def holders() -> list[Path]:
+        files = [path for path in own_hub.home.rglob("*") if path.is_file()]
+        return [path for path in files if secret.encode() in path.read_bytes()]
+
+    until(lambda: not holders(), "nothing on the disk holds the text", 20.0)
+
+
+@requirement("memory:survives")
+def test_what_was_written_survives_a_kill(own_hub: Hub, own_room: Room) -> None:
+    """The hub and everything in it: every acknowledged version is there after."""
+    for number in range(20):
+        put(own_room, f"k{number % 3}", str(number)).ok(200 if number > 2 else 201)
+    own_hub.restart()
+    assert [get(own_room, f"k{number}")["version"] for number in range(3)] == [7, 7, 6]
+    versions = get(own_room, "k0", view="versions")["items"]
+    assert [row["summary"] for row in versions] == ["18", "15", "12", "9", "6", "3", "0"]

@@ -1,0 +1,38 @@
+"""Reads what decisions on documents need."""
+
+from __future__ import annotations
+
+from mycelium.memory.v1 import events_pb2, service_pb2, views_pb2
+from mycelium_kernel.service import Context
+from mycelium_kernel.tables import Tables
+from mycelium_memory import keys, lookup, rooms_seen, views
+from mycelium_memory.commands_documents import Writing
+from mycelium_memory.model import document_id, subject
+
+
+def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context: Context) -> Writing:
+    writing = _writing(tables, request.room, request.key, context)
+    if writing.there is None and not (request.HasField("body") or request.HasField("value_json")):
+        raise lookup.missing(tables, writing.room, writing.key)
+    return writing
+
+
+def for_remove(tables: Tables, request: service_pb2.RemoveDocumentRequest, context: Context) -> Writing:
+    writing = _writing(tables, request.room, request.key, context)
+    if writing.there is None:
+        raise lookup.missing(tables, writing.room, writing.key)
+    return writing
+
+
+def _writing(tables: Tables, room_text: str, key_text: str, context: Context) -> Writing:
+    room, key = rooms_seen.find_room(tables, room_text, context), keys.check(key_text)
+    folded = keys.fold(key)
+    entity = tables.entity(subject(room.id, folded), events_pb2.DocumentState)
+    return Writing(room, key, entity, _content(tables, room.id, document_id(folded)))
+
+
+def _content(tables: Tables, room_id: str, document_id: str) -> views_pb2.Content | None:
+    """What the document holds now; None when it is not there."""
+    sql = "SELECT content, is_value, text FROM document WHERE room_id = ? AND document_id = ? AND removed = 0"
+    row = tables.one(sql, room_id, document_id)
+    return views.content(*row) if row else None

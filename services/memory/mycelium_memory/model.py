@@ -1,0 +1,81 @@
+"""The state that commands decide from, how each event changes it, and the words that commands share.
+
+Pure: nothing here reads a clock, a table or the bus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mycelium.memory.v1 import events_pb2
+from mycelium_kernel import clock, names, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context
+
+MEMORY = "memory"  # the service, as its subjects name it
+DOCUMENT = "document"
+
+
+@dataclass(frozen=True)
+class RoomRow:
+    """A room as commands see it."""
+
+    id: str
+    name: str
+
+
+def handle_of(context: Context) -> str:
+    """The handle that asks; empty when the caller named none."""
+    return names.handle(context.actor.handle) if context.actor.handle else ""
+
+
+def speaker(context: Context) -> str:
+    """The handle that asks. Refused when the caller named none: say who you are."""
+    handle = handle_of(context)
+    if not handle:
+        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
+    return handle
+
+
+def millis(moment: datetime) -> int:
+    """A moment as tables hold it."""
+    return clock.to_millis(clock.to_timestamp(moment))
+
+
+def document_id(folded: str) -> str:
+    """The id of the document that a folded key names in a room: what its subject ends with.
+
+    Two keys that a disk might take for one are one document, so that neither can ever overwrite the other unseen.
+    """
+    return subjects.digest(folded)
+
+
+def subject(room_id: str, folded: str) -> str:
+    """Subject of a document's facts."""
+    return subjects.fact(MEMORY, room_id, DOCUMENT, document_id(folded))
+
+
+def write(_before: events_pb2.DocumentState | None, event: events_pb2.DocumentWritten) -> events_pb2.DocumentState:
+    """The state after a version."""
+    state = events_pb2.DocumentState(
+        key=event.key,
+        version=event.version,
+        exists=True,
+        thread=event.thread,
+        created_by=event.created_by,
+        updated_by=event.updated_by,
+    )
+    state.created_at.CopyFrom(event.created_at)
+    state.updated_at.CopyFrom(event.updated_at)
+    return state
+
+
+def remove(before: events_pb2.DocumentState | None, event: events_pb2.DocumentRemoved) -> events_pb2.DocumentState:
+    """The state after a removal: the versions and the thread are kept for who writes the key again."""
+    state = events_pb2.DocumentState()
+    if before:
+        state.CopyFrom(before)
+    state.version, state.exists, state.updated_by = event.version, False, event.removed_by
+    state.updated_at.CopyFrom(event.removed_at)
+    return state

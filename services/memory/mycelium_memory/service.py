@@ -1,0 +1,63 @@
+"""The table of contents of the memory service: each request, fact and worker, and the function it is wired to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mycelium.memory.v1 import events_pb2, service_pb2
+from mycelium.rooms.v1 import events_pb2 as rooms_pb2
+from mycelium_kernel import subjects
+from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
+from mycelium_memory import commands_documents, loads, model, projection, queries_documents, rooms_seen
+
+VERSION = "0.1.0"
+
+PROJECTION = Projection(
+    schema=Path(__file__).with_name("schema.sql"),
+    version=1,
+    filters=(subjects.of_service(model.MEMORY), *rooms_seen.FILTERS),
+    apply={
+        events_pb2.DocumentWritten: projection.document_written,
+        events_pb2.DocumentRemoved: projection.document_removed,
+        rooms_pb2.RoomCreated: rooms_seen.room_created,
+        rooms_pb2.RoomChanged: rooms_seen.room_changed,
+        rooms_pb2.RoomImported: rooms_seen.room_imported,
+        rooms_pb2.MemberSaved: rooms_seen.member_saved,
+        rooms_pb2.MemberRemoved: rooms_seen.member_removed,
+    },
+    entities={
+        events_pb2.DocumentWritten: (Evolution(events_pb2.DocumentState, model.write),),
+        events_pb2.DocumentRemoved: (Evolution(events_pb2.DocumentState, model.remove),),
+    },
+    room_tables=("room", "member"),
+    swept_tables={
+        "document": "room_id, document_id",
+        "version": "room_id, document_id, version",
+        "tag": "room_id, tag, folded",
+    },
+    erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
+    feed=False,
+)
+
+
+def service() -> Service:
+    """The service."""
+    return Service(name=model.MEMORY, version=VERSION, projection=PROJECTION, commands=_commands(), queries=_queries())
+
+
+def _commands() -> tuple[Command, ...]:
+    pb, documents = service_pb2, commands_documents
+    return (
+        Command(pb.WriteDocumentRequest, loads.for_write, documents.write_document, documents.answer_write),
+        Command(pb.RemoveDocumentRequest, loads.for_remove, documents.remove_document, documents.answer_remove),
+    )
+
+
+def _queries() -> tuple[Query | LogQuery, ...]:
+    queries = queries_documents
+    return (
+        Query(service_pb2.GetDocumentRequest, queries.get_document),
+        LogQuery(service_pb2.GetVersionRequest, queries.version_part, queries.get_version),
+        Query(service_pb2.ListDocumentsRequest, queries.list_documents),
+        Query(service_pb2.ListVersionsRequest, queries.list_versions),
+    )

@@ -1,0 +1,23 @@
+"""Fixtures: hubs of rooms with memory, and a real NATS server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mycelium_kernel import testing
+from services.memory.tests.hub import Hub, demo_hub
+
+
+@pytest.fixture
+def demo() -> Hub:
+    """A hub with the room `demo`, made by avery."""
+    return demo_hub()
+
+
+@pytest.fixture
+async def nats_server(tmp_path: Path) -> AsyncIterator[testing.NatsServer]:
+    async with testing.nats_server(tmp_path / "nats") as server:
+        yield server
