@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mycelium_gateway.joining import Leaving
 from mycelium_gateway.live import Live
 from mycelium_gateway.presence import Presence
 from mycelium_gateway.settings import GatewaySettings
@@ -34,6 +35,7 @@ class Gateway:
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
     joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))
+    leaving: Leaving = field(default_factory=Leaving)
     began: float = field(default_factory=time.monotonic)
 
     def is_late(self, service: str) -> bool:

@@ -21,6 +21,8 @@ SECONDS = Histogram(
 # The server's own `send` (`protocol.py`), for answers of many parts: a live event should not pay each layer once a
 # watcher.
 SERVER_SEND = "mycelium.server_send"
+# The server's function that takes what is to be called when the client has gone: a lasting answer needs no task for it.
+WHEN_GONE = "mycelium.when_gone"
 TRACE = b"traceparent"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 

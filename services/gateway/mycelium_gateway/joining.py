@@ -1,4 +1,4 @@
-"""Lets few live streams begin at a time, so that a thousand that come back at once hold up nobody who is served.
+"""Lets few live streams begin at a time, and few end: a thousand that come or go at once hold up nobody who is served.
 
 Who has not been let in yet costs next to nothing. Meanwhile the collector's full passes wait.
 """
@@ -6,6 +6,8 @@ Who has not been let in yet costs next to nothing. Meanwhile the collector's ful
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -45,3 +47,22 @@ class JoiningMiddleware:
             await self._app(scope, receive, begun)
         finally:
             end()
+
+
+class Leaving:
+    """Ends what is to be ended, a few each turn of the loop."""
+
+    def __init__(self) -> None:
+        self._ends: deque[Callable[[], object]] = deque()
+
+    def add(self, end: Callable[[], object]) -> None:
+        """Have it called soon, from the loop of this call."""
+        self._ends.append(end)
+        if len(self._ends) == 1:
+            asyncio.get_running_loop().call_soon(self._some)
+
+    def _some(self) -> None:
+        for _ in range(min(AT_ONCE, len(self._ends))):
+            self._ends.popleft()()
+        if self._ends:
+            asyncio.get_running_loop().call_soon(self._some)

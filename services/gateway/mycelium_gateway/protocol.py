@@ -15,7 +15,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mycelium_gateway import problems
-from mycelium_gateway.guard import SERVER_SEND
+from mycelium_gateway.guard import SERVER_SEND, WHEN_GONE
 from mycelium_gateway.settings import GatewaySettings
 
 HEAD_BYTES = 64 * 1024  # request line and headers
@@ -43,6 +43,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_body = False
         self._asked = False  # a request was whole enough to be worked on
         self._refused = False
+        self._on_gone: Callable[[], object] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -54,6 +55,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """It has gone."""
         self._disarm()
         super().connection_lost(exc)
+        if self._on_gone:
+            self._on_gone()
+
+    def when_gone(self, call: Callable[[], object]) -> None:
+        """Have it called when the client has gone, or has by now, in place of what was to be called before."""
+        self._on_gone = call
+        if self.transport.is_closing():
+            self.loop.call_soon(call)
 
     def data_received(self, data: bytes) -> None:
         """Parse, and refuse what is too large; what comes after that is dropped."""
@@ -103,7 +112,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         cycle: Any = self.cycle
         if cycle is not None and cycle.scope is self.scope:
-            cast("dict[str, Any]", self.scope)[SERVER_SEND] = cycle.send
+            scope = cast("dict[str, Any]", self.scope)
+            scope[SERVER_SEND], scope[WHEN_GONE] = cycle.send, self.when_gone
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""

@@ -19,8 +19,7 @@ from starlette.types import Receive, Scope, Send
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.actor import Call
-from mycelium_gateway.connection import until_disconnect
-from mycelium_gateway.guard import SERVER_SEND
+from mycelium_gateway.guard import SERVER_SEND, WHEN_GONE
 from mycelium_gateway.live import Live
 from mycelium_gateway.protocol import write_now
 from mycelium_gateway.watcher import Watcher
@@ -66,23 +65,25 @@ class LiveStream(Response):
             may_see=self._may_see,
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Write until the watcher leaves, is too slow, or its rooms are gone."""
-        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        writer = asyncio.create_task(self._write(scope[SERVER_SEND]), name="stream-writer")
-        left = asyncio.create_task(until_disconnect(receive), name="stream-left")
-        self._watcher.on_overflow = writer.cancel
-        self._watcher.on_lost = lambda room_id: self._live.leave(self._watcher, room_id)
+        task = asyncio.current_task()
+        assert task
+        watcher = self._watcher
+        watcher.on_overflow = task.cancel  # it may be waiting for a reader that does not read
+        watcher.on_lost = lambda room_id: self._live.leave(watcher, room_id)
+        leaving = self._call.gateway.leaving
+        scope[WHEN_GONE](lambda: leaving.add(watcher.end))
         try:
-            await asyncio.wait({writer, left}, return_when=asyncio.FIRST_COMPLETED)
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await self._write(scope[SERVER_SEND])
+        except asyncio.CancelledError:
+            if not watcher.overflowed:
+                raise
+            task.uncancel()
         finally:
-            self._live.remove(self._watcher)
-            self._watcher.end()
-            writer.cancel()
-            left.cancel()
-            await asyncio.gather(writer, left, return_exceptions=True)
-        if writer.done() and not writer.cancelled():
-            writer.result()
+            self._live.remove(watcher)
+            watcher.end()
 
     async def _write(self, send: Send) -> None:
         try:

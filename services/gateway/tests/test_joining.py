@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from mycelium_gateway.joining import AT_ONCE, JoiningMiddleware
+from mycelium_gateway.joining import AT_ONCE, JoiningMiddleware, Leaving
 
 MANY = 30
 STREAM = "/api/rooms/demo/stream"
@@ -109,3 +110,21 @@ async def test_who_fails_or_leaves_gives_up_its_turn(fault: str) -> None:
     assert app.done == MANY
     for stream in again:
         stream.cancel()
+
+
+async def test_those_who_leave_at_once_are_seen_off_a_few_each_turn() -> None:
+    """In the order in which they left; later ones too."""
+    ended, a_turn = list[int](), list[int]()
+    leaving = Leaving()
+    for number in range(MANY):
+        leaving.add(functools.partial(ended.append, number))
+    while len(ended) < MANY:
+        before = len(ended)
+        await asyncio.sleep(0)
+        a_turn.append(len(ended) - before)
+    assert ended == list(range(MANY))
+    assert max(a_turn) <= AT_ONCE
+    leaving.add(lambda: ended.append(MANY))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert ended[-1] == MANY
