@@ -27,6 +27,8 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
+from mycelium_memory import yaml_mending
+
 Json = Any
 
 # The reader takes about 60 µs a value and 15 ms for 16 KB of text; the service does nothing else meanwhile.
@@ -42,7 +44,6 @@ NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 CORE = "tag:yaml.org,2002:"
 RESOLVED_TAGS = frozenset(CORE + name for name in ("int", "float", "bool", "null"))
-RESERVED = ("@", "`", "%")  # what no unquoted text may begin with
 
 
 class Fault(Exception):
@@ -93,7 +94,7 @@ def read(text: str) -> Mapping | None:
         try:
             return _Reader(text).read()
         except MarkedYAMLError as error:
-            mended = _mended(text, error)
+            mended = yaml_mending.mended(text, error)
             if mended is None:
                 raise _fault(error) from None
             text = mended
@@ -299,43 +300,3 @@ def _fault(error: MarkedYAMLError) -> Fault:
     mark = error.problem_mark or error.context_mark
     detail = " ".join(f"{error.problem or error.context or 'not legal YAML'}".split())
     return Fault(detail.replace("'\\t'", "a tab")[:200], mark.line + 1 if mark else 0)
-
-
-def _mended(text: str, error: MarkedYAMLError) -> str | None:
-    """The text without what made the error, where everyone reads it the same; else None."""
-    mark, problem = error.problem_mark, str(error.problem)
-    if mark is None:
-        return None
-    lines = text.split("\n")
-    if mark.line >= len(lines):
-        return None
-    line = lines[mark.line]
-    if "\\t" in problem and line[: mark.column].strip():
-        mended: str | None = line[: mark.column] + " " + line[mark.column + 1 :]
-    elif "mapping values are not allowed" in problem or "cannot start any token" in problem:
-        mended = _quoted(line)
-    else:
-        mended = None
-    if mended is None:
-        return None
-    lines[mark.line] = mended
-    return "\n".join(lines)
-
-
-def _quoted(line: str) -> str | None:
-    """A line `name: words` or `- words` with its words in quotes; None when that is not what is wrong with it."""
-    start = len(line) - len(line.lstrip(" "))
-    while line.startswith("- ", start):
-        start += 2
-    name, colon, rest = line[start:].partition(": ")
-    if colon and name and name[0] not in "\"'[{|>&*!#?" and not name.startswith(RESERVED):
-        start += len(name) + 2
-    else:
-        rest = line[start:]
-    words, hash_sign, comment = rest.partition(" #")
-    words = words.strip()
-    wrong = ": " in words or words.endswith(":") or words.startswith(RESERVED)
-    if not wrong or words[0] in "\"'[{|>&*!#?":
-        return None
-    quoted = words.replace("'", "''")
-    return f"{line[:start]}'{quoted}'" + (f" #{comment}" if hash_sign else "")
