@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import disk
 from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Document, Room
@@ -176,11 +177,7 @@ def test_memory_goes_with_its_room(own_hub: Hub, own_room: Room) -> None:
     assert own_room.api.get(own_room.at("memory")).ok(200).json["items"] == []
     own_room.api.get(own_room.at("memory", "a", version=1)).refused(404, "memory.not_found")
 
-    def holders() -> list[Path]:
-        files = [path for path in own_hub.home.rglob("*") if path.is_file()]
-        return [path for path in files if secret.encode() in path.read_bytes()]
-
-    until(lambda: not holders(), "nothing on the disk holds the text", 20.0)
+    until(lambda: not disk.holders(own_hub.home, secret), "nothing on the disk holds the text", 20.0)
 
 
 @requirement("memory:survives")

@@ -7,7 +7,7 @@ hold everything stored before the request came, so that nobody is refused what t
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import Message
@@ -19,6 +19,7 @@ from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.service import Command, Context, Done, Entity, Fact
 from mycelium_kernel.tables import Answered
+from mycelium_kernel.turns import Turns
 
 RACES = 3  # a lost race is run again this often, then the caller is told
 
@@ -38,6 +39,7 @@ class Decider:
     connection: Connection
     log: Log
     projector: Projector
+    turns: Turns = field(default_factory=Turns)
 
     async def run(self, command: Command, request: Message, context: Context) -> Outcome:
         """Do what `request` asks, once, however often it is asked under one key. The bus bounds it by the deadline.
@@ -62,17 +64,31 @@ class Decider:
             fresh = True
 
     async def _attempt(self, command: Command, request: Message, context: Context, body: str) -> Outcome:
+        decision = await self._decide(command, request, context, body)
+        if isinstance(decision, Outcome):
+            return decision
+        if decision.on is None:
+            return await self._append(command, decision, context, body)
+        async with self.turns.taken(decision.on.subject) as turn:
+            if turn.last > decision.on.sequence:  # somebody was before us in the line
+                await self.projector.wait(turn.last)
+                decision = await self._decide(command, request, context, body)
+                if isinstance(decision, Outcome):
+                    return decision
+            outcome = await self._append(command, decision, context, body)
+            turn.last = max(turn.last, outcome.sequence)
+            return outcome
+
+    async def _decide(self, command: Command, request: Message, context: Context, body: str) -> Outcome | Fact:
+        """What is to be stored, or what the request comes to without."""
         if self.projector.failure:
             raise Unavailable("the tables can't follow the log")
         tables = self.projector.tables
         answered = tables.answered(context.actor.handle, context.key) if context.key else None
         if answered:
             return await self._repeat(command, answered, body)
-        loaded = command.load(tables, request, context)
-        decision = command.decide(loaded, request, context)
-        if isinstance(decision, Done):
-            return Outcome(decision.answer, 0)
-        return await self._append(command, decision, context, body)
+        decision = command.decide(command.load(tables, request, context), request, context)
+        return Outcome(decision.answer, 0) if isinstance(decision, Done) else decision
 
     async def _append(self, command: Command, fact: Fact, context: Context, body: str) -> Outcome:
         if fact.also and fact.on:

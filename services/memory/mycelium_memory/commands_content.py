@@ -9,7 +9,7 @@ from typing import Any
 
 from mycelium.memory.v1 import service_pb2, views_pb2
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import fields
+from mycelium_memory import fields, links
 
 BODY_BYTES = 512 * 1024
 FIELDS_BYTES = 64 * 1024
@@ -18,6 +18,12 @@ TAGS, TAG_CHARACTERS = 100, 100
 SUMMARY_CHARACTERS = 200
 DEEPEST = 50  # lists and objects within each other that a value may have
 CATEGORY = "Cc", "Cs", "Zl", "Zp"
+KINDS = {
+    "wiki": views_pb2.LINK_KIND_WIKI,
+    "url": views_pb2.LINK_KIND_URL,
+    "embed": views_pb2.LINK_KIND_EMBED,
+    "field": views_pb2.LINK_KIND_FIELD,
+}
 
 
 def merged(before: views_pb2.Content | None, request: service_pb2.WriteDocumentRequest) -> views_pb2.Content:
@@ -34,7 +40,19 @@ def merged(before: views_pb2.Content | None, request: service_pb2.WriteDocumentR
         content.expandable = request.expandable
     if request.HasField("unsearched"):
         content.unsearched = request.unsearched
+    _link(content)
     return content
+
+
+def _link(content: views_pb2.Content) -> None:
+    """What the content links to is found once, when it is decided, so that tables need not read markdown."""
+    values = json.loads(content.fields_json) if content.fields_json else {}
+    del content.links[:]
+    for link in links.extract(content.body, values):
+        content.links.add(
+            target=link.target, section=link.section, text=link.text, kind=KINDS[link.kind], type=link.type,
+            room=link.room, start=link.start, end=link.end,
+        )  # fmt: skip
 
 
 def _text(content: views_pb2.Content, request: service_pb2.WriteDocumentRequest) -> None:

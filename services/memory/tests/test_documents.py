@@ -110,6 +110,7 @@ def test_a_value_replaces_a_text_and_a_text_a_value(demo: Hub) -> None:
         ("memory.field_invalid", {"body": "a", "fields_json": '{"": 3}'}),
         ("memory.field_invalid", {"body": "a", "fields_json": '{"a\\nb": 3}'}),
         ("memory.field_invalid", {"body": "a", "fields_json": json.dumps({"a": "x" * 65536})}),
+        ("memory.links_too_many", {"body": "[[a]]" * 1001}),
         ("memory.tag_invalid", {"body": "a", "tags": pb.Tags(tags=["a,b"])}),
         ("memory.tag_invalid", {"body": "a", "tags": pb.Tags(tags=[""])}),
         ("memory.tag_invalid", {"body": "a", "tags": pb.Tags(tags=[str(n) for n in range(101)])}),
@@ -127,8 +128,17 @@ def test_what_can_t_be_kept_is_refused_and_nothing_is_stored(demo: Hub, slug: st
     assert len(demo.facts) == before
 
 
+def test_links_are_found_when_they_are_written(demo: Hub) -> None:
+    """In the text and in the fields; a change of either finds them anew."""
+    demo.write("a", "see [[b#part|there]] and `[[code]]`", fields_json='{"depends-on": "c"}')
+    found = [(link.target, link.section, link.text, link.type) for link in demo.get("a").content.links]
+    assert found == [("c", "", "", "depends-on"), ("b", "part", "there", "")]
+    assert [link.target for link in demo.write("a", fields_json='{"depends-on": null}').content.links] == ["b"]
+
+
 def test_at_the_limits_it_is_kept(demo: Hub) -> None:
-    """512 KiB, 100 tags, 50 levels."""
+    """512 KiB, 100 tags, 50 levels, 1,000 links."""
+    assert len(demo.write("links", "[[a]] " * 1000).content.links) == 1000
     body, tags = "é" * (256 * 1024), [f"tag {n}" for n in range(100)]
     assert demo.write("a", body, tags=tags).content.body == body
     assert list(demo.get("a").content.tags) == tags

@@ -29,6 +29,7 @@ WRITING = (
     "memory.field_managed",
     "memory.field_invalid",
     "memory.tag_invalid",
+    "memory.links_too_many",
     "content.invalid",
     "content.too_large",
     *CHANGING,
