@@ -266,6 +266,7 @@ LISTED = (
     _R("memory:set:get", "M1", "What one machine sets every machine gets, with who wrote it and which version it is.", "H Memory"),
     _R("memory:fields:kept", "M1", "Fields and tags of one's own stay when the text changes.", "H Your own fields"),
     _R("memory:set:values", "M1", "A value is markdown or JSON, typed, from a file or from a pipe, and comes back as it was.", "H Memory"),
+    _R("memory:raw", "M1", "A memory can be seen exactly as it is stored.", "H How it's stored"),
     _R("memory:versions", "M1", "Every version can be listed and read, also of what was removed.", "I What must be true"),
     _R("memory:refused", "M1", "What can't be kept is refused with the reason, never dropped.", "I What must be true"),
     _R("memory:deleted-room", "M1", "A deleted room's memory is gone from answers and from disk.", "I What must be true"),

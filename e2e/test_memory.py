@@ -43,6 +43,18 @@ def test_what_one_machine_sets_another_gets(room: Room, machine: Machine) -> Non
     assert json.loads(machine.run("memory", "get", key, "--json", room=room.name).ok().out) == shown
 
 
+@requirement("memory:raw")
+def test_a_memory_is_shown_as_it_is_stored(room: Room, machine: Machine) -> None:
+    """`get --raw`: fields and all, as a file has them; an older version as it was."""
+    put(room, "notes/a", "one", meta={"owner": "@julia"}).ok(201)
+    put(room, "notes/a", "two").ok(200)
+    raw = machine.run("memory", "get", "notes/a", "--raw", room=room.name).ok().out
+    assert raw.startswith("---\nkey: notes/a\nversion: 2\n")
+    assert raw.endswith('owner: "@julia"\n---\n\ntwo\n')
+    was = machine.run("memory", "get", "notes/a", "--raw", "--version", "1", "--json", room=room.name).ok().out
+    assert json.loads(was)["raw"].endswith("---\n\none\n")
+
+
 @requirement("memory:set:values")
 def test_a_value_may_be_json(room: Room, machine: Machine, tmp_path: Path) -> None:
     """An object typed as one is stored as one; a file, a pipe and what only looks like JSON are as they are."""

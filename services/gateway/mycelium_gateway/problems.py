@@ -80,6 +80,7 @@ SLUGS: dict[str, Slug] = {
         "The field is the hub's own",
         "Choose another name; the hub writes key, version, authors, times and thread.",
     ),
+    "memory.file_invalid": Slug(422, "The file is no document", "Change what `detail` names; it is left as it is."),
     "memory.links_too_many": Slug(422, "The document has too many links", "Split it; nothing was written."),
     "memory.tag_invalid": Slug(422, "A tag can't be kept", "Change what `detail` names; nothing was written."),
     "presence.invalid": Slug(422, "That is no presence", "Send `state` idle, working or blocked, `ttl_s` 5 to 600."),

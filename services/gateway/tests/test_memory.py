@@ -52,6 +52,10 @@ async def test_a_document_s_way(hub: httpx2.AsyncClient) -> None:
     versions = (await hub.get(f"{MEMORY}/work%2Fapi", params={"view": "versions"})).json()
     assert [one["version"] for one in versions["items"]] == [2, 1]
     assert (versions["key"], versions["thread"]) == ("work/api", shown.json()["thread"])
+    raw = await hub.get(f"{MEMORY}/work%2Fapi", params={"view": "raw"})
+    assert (raw.headers["content-type"], raw.headers["etag"]) == ("text/markdown; charset=utf-8", '"2"')
+    assert raw.text.startswith("---\nkey: work/api\nversion: 2\n")
+    assert raw.text.endswith('owner: "@julia"\nstatus: open\n---\n\n# API\n')
     listed = (await hub.get(MEMORY, params={"prefix": "work/"})).json()
     assert listed["items"] == [{**shown.json(), "summary": "# API"}]
     assert (await hub.delete(f"{MEMORY}/work/api", headers=AVERY)).status_code == 204

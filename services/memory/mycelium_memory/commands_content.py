@@ -9,10 +9,9 @@ from typing import Any
 
 from mycelium.memory.v1 import service_pb2, views_pb2
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import fields, links
+from mycelium_memory import fields, frontmatter, links
 
 BODY_BYTES = 512 * 1024
-FIELDS_BYTES = 64 * 1024
 FIELD_CHARACTERS = 100
 TAGS, TAG_CHARACTERS = 100, 100
 SUMMARY_CHARACTERS = 200
@@ -40,6 +39,25 @@ def merged(before: views_pb2.Content | None, request: service_pb2.WriteDocumentR
         content.expandable = request.expandable
     if request.HasField("unsearched"):
         content.unsearched = request.unsearched
+    _link(content)
+    return content
+
+
+def of_file(file: str) -> views_pb2.Content:
+    """The content that a file says. Refused when it is no document as it stands, with every reason."""
+    parsed = frontmatter.parse(file)
+    if parsed.problems:
+        raise Refusal("memory.file_invalid", "; ".join(parsed.problems))
+    content = views_pb2.Content(
+        body=check_body(parsed.body), expandable=parsed.expandable, unsearched=parsed.unsearched
+    )
+    content.tags[:] = tags(parsed.tags or ())
+    if parsed.managed.get("value") is not None:
+        content.value_json = check_body(to_json(read_json("value", to_json(parsed.managed["value"]))))
+    for name in parsed.meta:
+        check_field(name)
+    if parsed.meta:
+        content.fields_yaml, content.fields_json = parsed.fields, to_json(parsed.meta)
     _link(content)
     return content
 
@@ -92,9 +110,6 @@ def _fields(content: views_pb2.Content, changes_json: str) -> None:
     content.fields_yaml = fields.change(content.fields_yaml, changes)
     values = fields.read(content.fields_yaml)
     content.fields_json = to_json(values) if values else ""
-    size = len(content.fields_json.encode())
-    if size > FIELDS_BYTES:
-        raise Refusal("memory.field_invalid", f"the fields have {size:,} bytes, at most {FIELDS_BYTES:,} are allowed")
 
 
 def check_field(name: str) -> None:

@@ -35,7 +35,7 @@ def write_document(loaded: Writing, request: service_pb2.WriteDocumentRequest, c
     """Refused when another version is there than was expected, and for what a document can't hold."""
     author, there = speaker(context), loaded.there
     if there and there.key != loaded.key:
-        raise _key_taken(loaded, there)
+        raise key_taken(loaded, there)
     if request.HasField("expect"):
         _check_expected(loaded, request.expect)
     if there is None and not (request.HasField("body") or request.HasField("value_json")):
@@ -129,7 +129,8 @@ def _check_expected(loaded: Writing, expected: int) -> None:
     )
 
 
-def _key_taken(loaded: Writing, there: State) -> Refusal:
+def key_taken(loaded: Writing, there: State) -> Refusal:
+    """The refusal of a key that a disk may take for another's."""
     return Refusal(
         "memory.key_taken",
         f"{there.key!r} is there already, and a disk may take {loaded.key!r} for the same name; write to {there.key!r}",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mycelium.memory.v1 import events_pb2, service_pb2, views_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, views_pb2
+from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_memory import keys, lookup, rooms_seen, views
 from mycelium_memory.commands_documents import Writing
-from mycelium_memory.model import document_id, subject
+from mycelium_memory.model import RoomRow, document_id, subject
 
 
 def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context: Context) -> Writing:
@@ -15,6 +16,14 @@ def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context
     if writing.there is None and not (request.HasField("body") or request.HasField("value_json")):
         raise lookup.missing(tables, writing.room, writing.key)
     return writing
+
+
+def for_take_file(tables: Tables, request: files_pb2.TakeFileRequest, _context: Context) -> Writing:
+    """The room by its id alone: its folder is there for whoever may write into it."""
+    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", request.room_id)
+    if row is None:
+        raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
+    return _found(tables, RoomRow(*row), request.key)
 
 
 def for_remove(tables: Tables, request: service_pb2.RemoveDocumentRequest, context: Context) -> Writing:
@@ -25,7 +34,11 @@ def for_remove(tables: Tables, request: service_pb2.RemoveDocumentRequest, conte
 
 
 def _writing(tables: Tables, room_text: str, key_text: str, context: Context) -> Writing:
-    room, key = rooms_seen.find_room(tables, room_text, context), keys.check(key_text)
+    return _found(tables, rooms_seen.find_room(tables, room_text, context), key_text)
+
+
+def _found(tables: Tables, room: RoomRow, key_text: str) -> Writing:
+    key = keys.check(key_text)
     folded = keys.fold(key)
     entity = tables.entity(subject(room.id, folded), events_pb2.DocumentState)
     return Writing(room, key, entity, _content(tables, room.id, document_id(folded)))

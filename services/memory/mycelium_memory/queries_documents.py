@@ -8,7 +8,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_kernel.tail import Page, Part
-from mycelium_memory import keys, lookup, rooms_seen, views
+from mycelium_memory import document_file, keys, lookup, rooms_seen, views
 from mycelium_memory.commands_documents import written
 from mycelium_memory.model import RoomRow, subject
 
@@ -29,7 +29,10 @@ def get_document(
     row = tables.one(f"{views.DOCUMENT} WHERE room_id = ? AND document_id = ? AND removed = 0", room.id, document_id)
     if row is None:
         raise lookup.missing(tables, room, key)
-    return service_pb2.GetDocumentResponse(document=views.document(row, room))
+    document = views.document(row, room)
+    return service_pb2.GetDocumentResponse(
+        document=document, file=document_file.text(document) if request.as_file else ""
+    )
 
 
 def version_part(tables: Tables, request: service_pb2.GetVersionRequest, context: Context) -> Part:
@@ -50,7 +53,10 @@ def get_version(
         raise lookup.missing(tables, room, request.key)
     fact = page.facts[0]
     event = events_pb2.DocumentWritten.FromString(fact.data)
-    return service_pb2.GetVersionResponse(document=written(event, fact.sequence))
+    document = written(event, fact.sequence)
+    return service_pb2.GetVersionResponse(
+        document=document, file=document_file.text(document) if request.as_file else ""
+    )
 
 
 def _version(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.memory.v1 import events_pb2, service_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
-from mycelium_memory import commands_documents, loads, model, projection, queries_documents, rooms_seen
+from mycelium_memory import commands_documents, commands_files, loads, model, projection, queries_documents, rooms_seen
 
 VERSION = "0.1.0"
 
@@ -50,6 +50,13 @@ def _commands() -> tuple[Command, ...]:
     return (
         Command(pb.WriteDocumentRequest, loads.for_write, documents.write_document, documents.answer_write),
         Command(pb.RemoveDocumentRequest, loads.for_remove, documents.remove_document, documents.answer_remove),
+        Command(
+            files_pb2.TakeFileRequest,
+            loads.for_take_file,
+            commands_files.take_file,
+            commands_files.answer_take,
+            fresh=True,
+        ),
     )
 
 

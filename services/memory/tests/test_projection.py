@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mycelium.memory.v1 import files_pb2
 from mycelium.memory.v1 import service_pb2 as pb
 from mycelium_kernel import events
 from mycelium_kernel.errors import Refusal
@@ -31,6 +32,8 @@ def do(hub: Hub, room_ids: dict[str, str], draw: Callable[[Any], Any]) -> None:
         "write": lambda: hub.ask(write, handle),
         "value": lambda: hub.ask(pb.WriteDocumentRequest(room=room, key=key, value_json='{"a": 1}'), handle),
         "patch": lambda: hub.ask(pb.WriteDocumentRequest(room=room, key=key, fields_json='{"b": null}'), handle),
+        "file": lambda: hub.ask(files_pb2.TakeFileRequest(room_id=room_id, key=key, file=text, seen=expect), handle),
+        "gone": lambda: hub.ask(files_pb2.TakeFileRequest(room_id=room_id, key=key, seen=expect), handle),
         "remove": lambda: hub.ask(pb.RemoveDocumentRequest(room=room, key=key, expect=expect), handle),
         "join": lambda: hub.join(room_id, handle),
         "leave": lambda: hub.leave(room_id, handle),

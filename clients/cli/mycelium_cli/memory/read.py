@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 import click
 
+from mycelium_cli.api import ANSWER_TIMEOUT_S, Hub, Query
 from mycelium_cli.command import command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import checked, path_of
 from mycelium_cli.output import Paint, age, as_json, at, clean, clean_line, shell_word, table
 from mycelium_cli.periods import zone
+from mycelium_cli.problems import unreached
 from mycelium_cli.room.messages import needs_zone
+from mycelium_cli.transport import Cut, Unreached
 from mycelium_cli.wording import Document
 
 
@@ -24,8 +27,9 @@ from mycelium_cli.wording import Document
 @room_option
 @click.option("--version", metavar="N", type=click.IntRange(1), help="As it was at this version.")
 @click.option("--at", "moment", metavar="TIME", help="As it was then: a timestamp, an age like 2d, today, yesterday.")
+@click.option("--raw", is_flag=True, help="As it is stored: the text of its file, fields and all.")
 @click.argument("memory", metavar="KEY")
-def get(here: Here, *, room: str | None, version: int | None, moment: str | None, memory: str) -> None:
+def get(here: Here, *, room: str | None, version: int | None, moment: str | None, raw: bool, memory: str) -> None:
     """Read a memory, as it is or as it was.
 
     Its text alone goes to stdout; who wrote it, and which version it is, to stderr.
@@ -33,14 +37,31 @@ def get(here: Here, *, room: str | None, version: int | None, moment: str | None
     if version is not None and moment is not None:
         raise usage("--version and --at can't both be meant", "mycelium memory history KEY")
     tz = zone() if needs_zone(moment) else None
-    query: dict[str, str | int | list[str] | None] = {"version": version, "at": moment, "tz": tz}
-    found = here.hub().get(path_of(here.room(room), checked(memory)), query)
+    query: Query = {"version": version, "at": moment, "tz": tz}
+    path = path_of(here.room(room), checked(memory))
+    if raw:
+        text = file_of(here.hub(), path, {**query, "view": "raw"})
+        here.out.answer({"key": checked(memory), "raw": text}, lambda data, _paint: [data["raw"].removesuffix("\n")])
+        return
+    found = here.hub().get(path, query)
     if here.json:
         here.out.data(found)
         return
     here.out.note(heading(found, time.time()))
     here.out.lines(text_of(found))
     sys.stdout.flush()
+
+
+def file_of(hub: Hub, path: str, query: Query) -> str:
+    """The text of a memory's file, to the letter."""
+    try:
+        line, response = hub.open_stream(path, query, {}, ANSWER_TIMEOUT_S)
+    except (Unreached, Cut) as error:
+        raise unreached(hub.url, str(error)) from None
+    try:
+        return str(response.read().decode("utf-8"))
+    finally:
+        line.close()
 
 
 def heading(memory: Document, now_s: float) -> str:
@@ -74,7 +95,7 @@ def history(here: Here, *, room: str | None, limit: int, before: int | None, mem
 
     The newest first; those of one that was removed, too.
     """
-    query: dict[str, str | int | list[str] | None] = {"view": "versions", "limit": limit, "cursor": before}
+    query: Query = {"view": "versions", "limit": limit, "cursor": before}
     page = here.hub().get(path_of(here.room(room), checked(memory)), query)
     here.out.answer(page, lambda data, paint: draw_history(data, time.time(), paint))
 

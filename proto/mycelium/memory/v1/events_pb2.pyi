@@ -37,6 +37,7 @@ class DocumentWritten(_message.Message):
     REPLACED_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     MOVED_FROM_FIELD_NUMBER: _builtins.int
+    CONFLICTED_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     room: _builtins.str
@@ -55,6 +56,8 @@ class DocumentWritten(_message.Message):
     """Where it came from."""
     moved_from: _builtins.str
     """The key that the document had before, when its file was renamed by hand."""
+    conflicted: _builtins.bool
+    """Whether it is a file that was edited by hand while another version than the one it replaced was in it."""
     @_builtins.property
     def content(self) -> _views_pb2.Content:
         """What it holds now."""
@@ -87,10 +90,11 @@ class DocumentWritten(_message.Message):
         replaced: _views_pb2.Replaced | None = ...,
         origin: _views_pb2.Origin.ValueType = ...,
         moved_from: _builtins.str = ...,
+        conflicted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "replaced", b"replaced", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "created_by", b"created_by", "key", b"key", "moved_from", b"moved_from", "origin", b"origin", "replaced", b"replaced", "room", b"room", "room_id", b"room_id", "thread", b"thread", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflicted", b"conflicted", "content", b"content", "created_at", b"created_at", "created_by", b"created_by", "key", b"key", "moved_from", b"moved_from", "origin", b"origin", "replaced", b"replaced", "room", b"room", "room_id", b"room_id", "thread", b"thread", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -109,6 +113,7 @@ class DocumentRemoved(_message.Message):
     REMOVED_BY_FIELD_NUMBER: _builtins.int
     REMOVED_AT_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    CONFLICTED_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     room: _builtins.str
@@ -121,6 +126,8 @@ class DocumentRemoved(_message.Message):
     """Handle of who removed it."""
     origin: _views_pb2.Origin.ValueType
     """Where it came from."""
+    conflicted: _builtins.bool
+    """Never set: a file that is gone removes only the version that was in it."""
     @_builtins.property
     def removed_at(self) -> _timestamp_pb2.Timestamp:
         """When; never before the version before it."""
@@ -135,10 +142,11 @@ class DocumentRemoved(_message.Message):
         removed_by: _builtins.str = ...,
         removed_at: _timestamp_pb2.Timestamp | None = ...,
         origin: _views_pb2.Origin.ValueType = ...,
+        conflicted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["removed_at", b"removed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "origin", b"origin", "removed_at", b"removed_at", "removed_by", b"removed_by", "room", b"room", "room_id", b"room_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflicted", b"conflicted", "key", b"key", "origin", b"origin", "removed_at", b"removed_at", "removed_by", b"removed_by", "room", b"room", "room_id", b"room_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mycelium.memory.v1 import views_pb2 as mycelium_dot_memory_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n mycelium/memory/v1/service.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1emycelium/memory/v1/views.proto\"\x14\n\x04Tags\x12\x0c\n\x04tags\x18\x01 \x03(\t\"\xa2\x02\n\x14WriteDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x04\x62ody\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nvalue_json\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0b\x66ields_json\x18\x05 \x01(\t\x12&\n\x04tags\x18\x06 \x01(\x0b\x32\x18.mycelium.memory.v1.Tags\x12\x17\n\nexpandable\x18\x07 \x01(\x08H\x02\x88\x01\x01\x12\x17\n\nunsearched\x18\x08 \x01(\x08H\x03\x88\x01\x01\x12\x13\n\x06\x65xpect\x18\t \x01(\x04H\x04\x88\x01\x01\x42\x07\n\x05_bodyB\r\n\x0b_value_jsonB\r\n\x0b_expandableB\r\n\x0b_unsearchedB\t\n\x07_expect\"G\n\x15WriteDocumentResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\"R\n\x15RemoveDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x13\n\x06\x65xpect\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\t\n\x07_expect\"6\n\x16RemoveDocumentResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\"/\n\x12GetDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"E\n\x13GetDocumentResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\"f\n\x11GetVersionRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07version\x18\x03 \x01(\x04H\x00\x12\x0c\n\x02\x61t\x18\x04 \x01(\tH\x00\x12\x0c\n\x04zone\x18\x05 \x01(\tB\x07\n\x05which\"D\n\x12GetVersionResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\"\x89\x01\n\x14ListDocumentsRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x0b\n\x03tag\x18\x03 \x01(\t\x12\n\n\x02\x61t\x18\x04 \x01(\t\x12\x0c\n\x04zone\x18\x05 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x06 \x01(\t\x12\r\n\x05limit\x18\x07 \x01(\r\x12\r\n\x05\x62rief\x18\x08 \x01(\x08\"~\n\x15ListDocumentsResponse\x12/\n\tdocuments\x18\x01 \x03(\x0b\x32\x1c.mycelium.memory.v1.Document\x12\x0c\n\x04next\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x13ListVersionsRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x04\x12\r\n\x05limit\x18\x04 \x01(\r\"p\n\x14ListVersionsResponse\x12-\n\x08versions\x18\x01 \x03(\x0b\x32\x1b.mycelium.memory.v1.Version\x12\x0c\n\x04next\x18\x02 \x01(\x04\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0e\n\x06thread\x18\x04 \x01(\t2\xfc\x04\n\rMemoryService\x12\x66\n\rWriteDocument\x12(.mycelium.memory.v1.WriteDocumentRequest\x1a).mycelium.memory.v1.WriteDocumentResponse\"\x00\x12i\n\x0eRemoveDocument\x12).mycelium.memory.v1.RemoveDocumentRequest\x1a*.mycelium.memory.v1.RemoveDocumentResponse\"\x00\x12\x63\n\x0bGetDocument\x12&.mycelium.memory.v1.GetDocumentRequest\x1a\'.mycelium.memory.v1.GetDocumentResponse\"\x03\x90\x02\x01\x12`\n\nGetVersion\x12%.mycelium.memory.v1.GetVersionRequest\x1a&.mycelium.memory.v1.GetVersionResponse\"\x03\x90\x02\x01\x12i\n\rListDocuments\x12(.mycelium.memory.v1.ListDocumentsRequest\x1a).mycelium.memory.v1.ListDocumentsResponse\"\x03\x90\x02\x01\x12\x66\n\x0cListVersions\x12\'.mycelium.memory.v1.ListVersionsRequest\x1a(.mycelium.memory.v1.ListVersionsResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n mycelium/memory/v1/service.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1emycelium/memory/v1/views.proto\"\x14\n\x04Tags\x12\x0c\n\x04tags\x18\x01 \x03(\t\"\xa2\x02\n\x14WriteDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x04\x62ody\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nvalue_json\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0b\x66ields_json\x18\x05 \x01(\t\x12&\n\x04tags\x18\x06 \x01(\x0b\x32\x18.mycelium.memory.v1.Tags\x12\x17\n\nexpandable\x18\x07 \x01(\x08H\x02\x88\x01\x01\x12\x17\n\nunsearched\x18\x08 \x01(\x08H\x03\x88\x01\x01\x12\x13\n\x06\x65xpect\x18\t \x01(\x04H\x04\x88\x01\x01\x42\x07\n\x05_bodyB\r\n\x0b_value_jsonB\r\n\x0b_expandableB\r\n\x0b_unsearchedB\t\n\x07_expect\"G\n\x15WriteDocumentResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\"R\n\x15RemoveDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x13\n\x06\x65xpect\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\t\n\x07_expect\"6\n\x16RemoveDocumentResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\"@\n\x12GetDocumentRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0f\n\x07\x61s_file\x18\x03 \x01(\x08\"S\n\x13GetDocumentResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\"w\n\x11GetVersionRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07version\x18\x03 \x01(\x04H\x00\x12\x0c\n\x02\x61t\x18\x04 \x01(\tH\x00\x12\x0c\n\x04zone\x18\x05 \x01(\t\x12\x0f\n\x07\x61s_file\x18\x06 \x01(\x08\x42\x07\n\x05which\"R\n\x12GetVersionResponse\x12.\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x1c.mycelium.memory.v1.Document\x12\x0c\n\x04\x66ile\x18\x02 \x01(\t\"\x89\x01\n\x14ListDocumentsRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x0b\n\x03tag\x18\x03 \x01(\t\x12\n\n\x02\x61t\x18\x04 \x01(\t\x12\x0c\n\x04zone\x18\x05 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x06 \x01(\t\x12\r\n\x05limit\x18\x07 \x01(\r\x12\r\n\x05\x62rief\x18\x08 \x01(\x08\"~\n\x15ListDocumentsResponse\x12/\n\tdocuments\x18\x01 \x03(\x0b\x32\x1c.mycelium.memory.v1.Document\x12\x0c\n\x04next\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x13ListVersionsRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x04\x12\r\n\x05limit\x18\x04 \x01(\r\"p\n\x14ListVersionsResponse\x12-\n\x08versions\x18\x01 \x03(\x0b\x32\x1b.mycelium.memory.v1.Version\x12\x0c\n\x04next\x18\x02 \x01(\x04\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0e\n\x06thread\x18\x04 \x01(\t2\xfc\x04\n\rMemoryService\x12\x66\n\rWriteDocument\x12(.mycelium.memory.v1.WriteDocumentRequest\x1a).mycelium.memory.v1.WriteDocumentResponse\"\x00\x12i\n\x0eRemoveDocument\x12).mycelium.memory.v1.RemoveDocumentRequest\x1a*.mycelium.memory.v1.RemoveDocumentResponse\"\x00\x12\x63\n\x0bGetDocument\x12&.mycelium.memory.v1.GetDocumentRequest\x1a\'.mycelium.memory.v1.GetDocumentResponse\"\x03\x90\x02\x01\x12`\n\nGetVersion\x12%.mycelium.memory.v1.GetVersionRequest\x1a&.mycelium.memory.v1.GetVersionResponse\"\x03\x90\x02\x01\x12i\n\rListDocuments\x12(.mycelium.memory.v1.ListDocumentsRequest\x1a).mycelium.memory.v1.ListDocumentsResponse\"\x03\x90\x02\x01\x12\x66\n\x0cListVersions\x12\'.mycelium.memory.v1.ListVersionsRequest\x1a(.mycelium.memory.v1.ListVersionsResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,21 +52,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REMOVEDOCUMENTRESPONSE']._serialized_start=593
   _globals['_REMOVEDOCUMENTRESPONSE']._serialized_end=647
   _globals['_GETDOCUMENTREQUEST']._serialized_start=649
-  _globals['_GETDOCUMENTREQUEST']._serialized_end=696
-  _globals['_GETDOCUMENTRESPONSE']._serialized_start=698
-  _globals['_GETDOCUMENTRESPONSE']._serialized_end=767
-  _globals['_GETVERSIONREQUEST']._serialized_start=769
-  _globals['_GETVERSIONREQUEST']._serialized_end=871
-  _globals['_GETVERSIONRESPONSE']._serialized_start=873
-  _globals['_GETVERSIONRESPONSE']._serialized_end=941
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=944
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1081
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1083
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1209
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=1211
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=1290
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1292
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1404
-  _globals['_MEMORYSERVICE']._serialized_start=1407
-  _globals['_MEMORYSERVICE']._serialized_end=2043
+  _globals['_GETDOCUMENTREQUEST']._serialized_end=713
+  _globals['_GETDOCUMENTRESPONSE']._serialized_start=715
+  _globals['_GETDOCUMENTRESPONSE']._serialized_end=798
+  _globals['_GETVERSIONREQUEST']._serialized_start=800
+  _globals['_GETVERSIONREQUEST']._serialized_end=919
+  _globals['_GETVERSIONRESPONSE']._serialized_start=921
+  _globals['_GETVERSIONRESPONSE']._serialized_end=1003
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1006
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1143
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1145
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1271
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=1273
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=1352
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1354
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1466
+  _globals['_MEMORYSERVICE']._serialized_start=1469
+  _globals['_MEMORYSERVICE']._serialized_end=2105
 # @@protoc_insertion_point(module_scope)

@@ -209,19 +209,23 @@ class GetDocumentRequest(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
+    AS_FILE_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     key: _builtins.str
     """Key of the document."""
+    as_file: _builtins.bool
+    """Whether the text of its file is wanted too."""
     def __init__(
         self,
         *,
         room: _builtins.str = ...,
         key: _builtins.str = ...,
+        as_file: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "room", b"room"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_file", b"as_file", "key", b"key", "room", b"room"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -234,6 +238,9 @@ class GetDocumentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DOCUMENT_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """The text of its file, if that was asked for."""
     @_builtins.property
     def document(self) -> _views_pb2.Document:
         """The document."""
@@ -242,10 +249,11 @@ class GetDocumentResponse(_message.Message):
         self,
         *,
         document: _views_pb2.Document | None = ...,
+        file: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "file", b"file"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -262,6 +270,7 @@ class GetVersionRequest(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     ZONE_FIELD_NUMBER: _builtins.int
+    AS_FILE_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     key: _builtins.str
@@ -272,6 +281,8 @@ class GetVersionRequest(_message.Message):
     """The version that there was at a moment: RFC 3339, an age such as `2h`, `today` or `yesterday`."""
     zone: _builtins.str
     """Zone of a day or a time without one, such as `Europe/Paris`; empty is UTC."""
+    as_file: _builtins.bool
+    """Whether the text of its file is wanted too."""
     def __init__(
         self,
         *,
@@ -280,10 +291,11 @@ class GetVersionRequest(_message.Message):
         version: _builtins.int = ...,
         at: _builtins.str = ...,
         zone: _builtins.str = ...,
+        as_file: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "version", b"version", "which", b"which"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "key", b"key", "room", b"room", "version", b"version", "which", b"which", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_file", b"as_file", "at", b"at", "key", b"key", "room", b"room", "version", b"version", "which", b"which", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_which: _TypeAlias = _typing.Literal["version", "at"]  # noqa: Y015
     _WhichOneofArgType_which: _TypeAlias = _typing.Literal["which", b"which"]  # noqa: Y015
@@ -298,6 +310,9 @@ class GetVersionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DOCUMENT_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """The text of its file, if that was asked for."""
     @_builtins.property
     def document(self) -> _views_pb2.Document:
         """The document."""
@@ -306,10 +321,11 @@ class GetVersionResponse(_message.Message):
         self,
         *,
         document: _views_pb2.Document | None = ...,
+        file: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "file", b"file"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

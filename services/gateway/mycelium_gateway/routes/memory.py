@@ -21,6 +21,7 @@ router = APIRouter(prefix="/api/rooms/{room}/memory", tags=["memory"], route_cla
 ETAG = re.compile(r'"([0-9]{1,18})"')
 IfMatch = Annotated[str, Header(alias="If-Match", description="The `ETag` that the document has to have.")]
 IfNoneMatch = Annotated[str, Header(alias="If-None-Match", description="`*`: there must be no such document.")]
+Found = service_pb2.GetDocumentResponse | service_pb2.GetVersionResponse
 KEYS = "Slashes of a key may stand as they are, or as `%2F`."
 READING = ("room.not_found", "memory.not_found", "memory.key_invalid")
 CHANGING = (*READING, "memory.stale", "handle.mismatch", *problems.WRITING)
@@ -158,19 +159,19 @@ async def get_memory(room: str, key: str, wanted: Annotated[schemas.Viewed, Quer
         return answer(shapes_memory.versions(versions.message))
     if wanted.version is not None and wanted.at:
         raise Refusal("request.invalid", "query: version and at can't both be meant")
+    is_raw = wanted.view == "raw"
     if wanted.version is not None or wanted.at:
-        was = service_pb2.GetVersionRequest(room=room, key=key, zone=wanted.tz)
+        was = service_pb2.GetVersionRequest(room=room, key=key, zone=wanted.tz, as_file=is_raw)
         if wanted.at:
             was.at = wanted.at
         else:
             was.version = wanted.version or 0
-        document = (await call.ask(was, service_pb2.GetVersionResponse)).message.document
+        found: Found = (await call.ask(was, service_pb2.GetVersionResponse)).message
     else:
-        current = service_pb2.GetDocumentRequest(room=room, key=key)
-        document = (await call.ask(current, service_pb2.GetDocumentResponse)).message.document
-    if wanted.view == "raw":
-        return _tagged(Response(document.content.body, media_type="text/markdown"), document.version)
-    return _tagged(answer(shapes_memory.memory(document)), document.version)
+        current = service_pb2.GetDocumentRequest(room=room, key=key, as_file=is_raw)
+        found = (await call.ask(current, service_pb2.GetDocumentResponse)).message
+    shown = Response(found.file, media_type="text/markdown") if is_raw else answer(shapes_memory.memory(found.document))
+    return _tagged(shown, found.document.version)
 
 
 def _tagged(response: Response, version: int) -> Response:

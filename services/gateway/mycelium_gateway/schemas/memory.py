@@ -75,7 +75,7 @@ class Viewed(Body):
     """What of a document is shown."""
 
     view: Literal["document", "versions", "raw"] = Field(
-        "document", description="The document, its versions (the newest first), or its text alone."
+        "document", description="The document, its versions (the newest first), or the text of its file."
     )
     version: int | None = Field(None, ge=1, le=2**63 - 1, description="As it was at this version.")
     at: str = Field("", description="As it was then, written like `at` of the list.")
