@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from mycelium_engine import models, prices, spending
+from mycelium_engine import advice, models, prices, spending
 from mycelium_engine.calls import PICO, Answer, Use
 from mycelium_engine.ledger import Ledger
 from mycelium_engine.settings import ModelSettings
@@ -42,7 +42,7 @@ async def ask(
     is_priced = await asyncio.to_thread(prices.are_known, model)
     verdict = await ledger.admit(account.room_id, number, ask, account.handle, is_priced=is_priced)
     if verdict.slug:
-        return _refused(verdict, account)
+        return _refused(verdict, account, model)
     is_reserved = verdict.is_reserved
     try:
         said = await models.ask(model, instructions, message)
@@ -74,8 +74,8 @@ def _failed(failure: models.ModelFailure, model: str = "", use: Use | None = Non
     return Answer(slug=failure.slug, detail=failure.detail, next=failure.next, model=model, use=use)
 
 
-def _refused(verdict: spending.Verdict, account: Account) -> Answer:
+def _refused(verdict: spending.Verdict, account: Account, model: ModelSettings) -> Answer:
     next_command = f"mycelium engine budget -r {shlex.quote(account.room)} {verdict.arguments}"
     if verdict.slug == "model.price_unknown":
-        next_command = prices.SET_PRICES
+        next_command = advice.to_set_prices(model)
     return Answer(slug=verdict.slug, detail=verdict.detail, next=next_command)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mycelium_engine import prices
+from mycelium_engine import advice, prices
 from mycelium_engine.calls import Outcome
 from mycelium_engine.settings import ModelSettings
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
 
-SET_MODEL = "mycelium config set llm.model provider/model && mycelium config apply"
-SET_KEY = "mycelium config set llm.api_key && mycelium config apply"
-SET_URL = "mycelium config set llm.base_url http://... && mycelium config apply"
+MODEL, KEY, URL = "llm.model", "llm.api_key", "llm.base_url"
 CHECK = "mycelium doctor"
 NEEDS_KEY = {"anthropic", "openai", "openrouter"}
 ADDRESSES = {"openrouter": "https://openrouter.ai/api/v1", "ollama": "http://localhost:11434/v1"}
@@ -99,16 +97,28 @@ async def warm(settings: ModelSettings) -> None:
 def check(settings: ModelSettings) -> tuple[str, str]:
     """Provider and model of a setting that can be asked. Raises `ModelFailure`."""
     if not settings.model:
-        raise ModelFailure("model.not_configured", "no model is set", SET_MODEL)
+        raise ModelFailure("model.not_configured", "no model is set", advice.to_set(settings, MODEL))
     provider, slash, name = settings.model.partition("/")
     if not (provider and slash and name):
-        raise ModelFailure("model.not_configured", f"llm.model is {settings.model!r}, not provider/model", SET_MODEL)
+        raise ModelFailure(
+            "model.not_configured",
+            f"llm.model is {settings.model!r}, not provider/model",
+            advice.to_set(settings, MODEL),
+        )
     if provider in NEEDS_KEY and not settings.api_key and not settings.base_url:
-        raise ModelFailure("model.not_configured", f"{provider} needs a key, and none is set", SET_KEY)
+        raise ModelFailure(
+            "model.not_configured", f"{provider} needs a key, and none is set", advice.to_set(settings, KEY)
+        )
     if provider not in NEEDS_KEY and provider not in ADDRESSES and not settings.base_url:
-        raise ModelFailure("model.not_configured", f"{provider} has no address here, and none is set", SET_URL)
+        raise ModelFailure(
+            "model.not_configured", f"{provider} has no address here, and none is set", advice.to_set(settings, URL)
+        )
     if settings.base_url and urlsplit(settings.base_url).scheme not in {"http", "https"}:
-        raise ModelFailure("model.not_configured", f"llm.base_url is {settings.base_url!r}, no http address", SET_URL)
+        raise ModelFailure(
+            "model.not_configured",
+            f"llm.base_url is {settings.base_url!r}, no http address",
+            advice.to_set(settings, URL),
+        )
     return provider, name
 
 
@@ -166,9 +176,13 @@ def _failure(settings: ModelSettings, error: Exception) -> ModelFailure:
     if isinstance(error, TimeoutError | exceptions.ModelTimeoutError) or any("Timeout" in k.__name__ for k in kinds):
         return ModelFailure("model.timeout", f"{model} did not answer within {settings.timeout_s:g} s")
     if isinstance(error, exceptions.ModelAuthenticationError) or status in {401, 403}:
-        return ModelFailure("model.auth", f"the provider of {model} refuses the key{said}", SET_KEY)
+        return ModelFailure(
+            "model.auth", f"the provider of {model} refuses the key{said}", advice.to_set(settings, KEY)
+        )
     if isinstance(error, exceptions.ModelNotFoundError) or status == 404:
-        return ModelFailure("model.unknown", f"the provider does not know {model}{said}", SET_MODEL)
+        return ModelFailure(
+            "model.unknown", f"the provider does not know {model}{said}", advice.to_set(settings, MODEL)
+        )
     if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelQuotaExceededError) or status == 429:
         return ModelFailure("model.rate_limited", f"the provider of {model} takes no more for now{said}")
     if status is not None and status >= 500:
@@ -177,7 +191,7 @@ def _failure(settings: ModelSettings, error: Exception) -> ModelFailure:
         return ModelFailure("model.refused", f"the provider of {model} refuses the request, status {status}{said}")
     if isinstance(error, exceptions.ModelConnectionError) or any("Connection" in k.__name__ for k in kinds):
         where = settings.base_url or "its provider"
-        return ModelFailure("model.unreachable", f"{model} can't be reached at {where}", SET_URL)
+        return ModelFailure("model.unreachable", f"{model} can't be reached at {where}", advice.to_set(settings, URL))
     return ModelFailure("model.unreadable", f"what {model} answered can't be read ({type(error).__name__})")
 
 

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from genai_prices import Usage
     from pydantic_ai.usage import RequestUsage
 
-SET_PRICES = (
-    "mycelium config set llm.usd_per_million_input_tokens N"
-    " && mycelium config set llm.usd_per_million_output_tokens N && mycelium config apply"
-)
 MILLION = 1_000_000
 
 

@@ -60,6 +60,11 @@ SERVICE_SETTINGS = (
         unit="file", scope="service",
     ),
     Setting(
+        "llm.helm", "str", "",
+        "The helm command that changes these settings on a cluster, for answers of engines; empty: `mycelium config`.",
+        unit="command", scope="service",
+    ),
+    Setting(
         "llm.api_key_file", "str", "", "The file that holds the key of the model's provider; empty: there is none.",
         unit="file", scope="service",
     ),
@@ -83,6 +88,7 @@ class ModelSettings:
     usd_per_million_input_tokens: Decimal | None = None
     usd_per_million_output_tokens: Decimal | None = None
     limits: Limits = field(default_factory=Limits)
+    helm: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def model_settings(values: Mapping[str, Value], api_key: str) -> ModelSettings:
         usd_per_million_input_tokens=_price(values, PRICES[0]),
         usd_per_million_output_tokens=_price(values, PRICES[1]),
         limits=_limits(values),
+        helm=str(values.get("llm.helm", "")),
     )
 
 

@@ -112,6 +112,21 @@ async def test_what_can_not_be_asked_says_what_to_set(settings: ModelSettings, w
     assert said.next.startswith("mycelium config set llm.")
 
 
+@pytest.mark.parametrize(
+    ("settings", "sets"),
+    [
+        (ModelSettings(), "llm.model=provider/model"),
+        (ModelSettings(model="openai/scripted"), "llm.existingSecret=NAME"),
+        (ModelSettings(model="mine/scripted"), "llm.baseUrl=http://..."),
+    ],
+)
+async def test_on_a_cluster_the_next_command_is_helms(settings: ModelSettings, sets: str) -> None:
+    """With the release and namespace that the chart says; what `mycelium config` sets is not read on a cluster."""
+    said = await failure(replace(settings, helm="helm upgrade hub charts/mycelium --namespace team --reuse-values"))
+
+    assert said.next == f"helm upgrade hub charts/mycelium --namespace team --reuse-values --set {sets}"
+
+
 @pytest.mark.parametrize("name", ["openai/scripted", "anthropic/scripted"])
 async def test_what_a_question_took_is_told_as_the_provider_tells_it(model: Model, name: str) -> None:
     """Its tokens with their price, where one is set; when it tells none they are not known, and not nought."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from mycelium_engine import models, prices
+from mycelium_engine import advice, models, prices
 from mycelium_hub import settings
 from mycelium_hub.errors import Refused
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
@@ -39,7 +39,7 @@ def check(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     answered = f"{asked.model} answered within {time.monotonic() - began:.1f} s"
     if asked.limits.pico_usd and not prices.are_known(asked):
         seen = f"{answered}, but engines may not ask it: llm.max_usd_per_room needs its price, which is not known"
-        yield Finding("model", WRONG, seen, prices.SET_PRICES)
+        yield Finding("model", WRONG, seen, advice.to_set_prices(asked))
         return
     yield Finding("model", OK, answered)
 
