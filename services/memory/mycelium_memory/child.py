@@ -103,7 +103,9 @@ class Child:
     async def stop(self) -> None:
         """End it for good. It has nothing to save: what it holds can be made again."""
         self._ended = True
-        await tasks.end([self._starting])
+        if self._starting is not None:  # once: its own end waits for the process that it kills
+            self._starting.cancel()
+            await asyncio.wait([self._starting], timeout=5)
         if self._process is not None:
             self._kill(self._process, "stopped")
         if self._reading:
@@ -135,7 +137,6 @@ class Child:
             await self._greet(process)
         except (OSError, TimeoutError, Broken) as error:
             self._rest(f"could not be started ({error or type(error).__name__}{self._last_words()})")
-            LOGGER.warning("%s", self.why_away)
         finally:
             self._starting = None
             if process is not None and self._process is not process:
@@ -166,8 +167,9 @@ class Child:
                     answer.set_result(frame)
         except Broken as error:
             why = str(error)
-        self._kill(process, why)
-        status = await process.wait()
+        if why:
+            self._kill(process, why)
+        status = await _ended(process)
         self._lost(why or f"ended with {status}{self._last_words()}")
 
     def _lost(self, why: str) -> None:
@@ -176,8 +178,6 @@ class Child:
         if self._process is not None:
             self._process = None
             self._rest(why)
-            if not self._ended:
-                LOGGER.warning("%s", self.why_away)
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(Away(self.why_away))
@@ -187,6 +187,8 @@ class Child:
         healthy = bool(self._since) and now - self._since >= HEALTHY_S
         self._pause_s = PAUSE_FIRST_S if healthy or not self._pause_s else min(self._pause_s * 2, PAUSE_MOST_S)
         self._not_before, self._why, self._since = now + self._pause_s, why, 0.0
+        if not self._ended:
+            LOGGER.warning("%s: %s", self.name, why)
 
     async def _print(self, stream: asyncio.StreamReader) -> None:
         while some := await stream.read(4096):
@@ -203,6 +205,16 @@ class Child:
             process.kill()
         if process.stdin is not None:
             process.stdin.close()
+
+
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    """Its status. One that has closed its pipe is ending; asyncio's own kill would take the status from asyncio."""
+    try:
+        async with asyncio.timeout(5):
+            return await process.wait()
+    except TimeoutError:
+        process.kill()
+        return await process.wait()
 
 
 def _environment() -> dict[str, str]:

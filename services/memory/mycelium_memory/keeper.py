@@ -1,8 +1,8 @@
 """The process that holds the vectors of one model on one machine; `vectors_edge.EdgeVectors` starts it and asks it.
 
-`python -m mycelium_memory.keeper <pid of the parent> <folder> <dimensions>`. A process, because qdrant-edge holds the
-interpreter while it works, for a minute when it builds an index, and because a damaged file may end it; and only one,
-because only one may have a shard open.
+`python -m mycelium_memory.keeper <pid of the parent> <folder> <dimensions> <unindexed>`. A process, because qdrant-edge
+holds the interpreter while it works, for a minute when it builds an index, and because a damaged file may end it; and
+only one, because only one may have a shard open.
 """
 
 from __future__ import annotations
@@ -19,27 +19,26 @@ import qdrant_edge as edge
 
 from mycelium_memory.conditions import Conditions
 from mycelium_memory.frames import Frame
-from mycelium_memory.shard import Shard
+from mycelium_memory.shard import LOOK_S, Shard
 from mycelium_memory.standalone import Channel, open_channel
 from mycelium_memory.vectors import Entry, Passage, Within, payload, point
 
-LOOK_S = 0.5  # between two looks, while nothing is asked, at what is to be flushed or built
 PAGE = 250
 WHERE = Conditions(edge)
 
 
 def main() -> None:
     """Open the shard, say what was found, answer until the parent is gone."""
-    folder, dimensions = Path(sys.argv[2]), int(sys.argv[3])
+    folder, dimensions, unindexed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     channel = open_channel()
-    shard = Shard(folder, dimensions)
+    shard = Shard(folder, dimensions, unindexed)
     channel.send(Frame({"found": shard.found.value, "why": shard.why}))
     asked = _receive(channel)
     while True:
         try:
             frame = asked.get(timeout=LOOK_S)
         except queue.Empty:
-            shard.rest()
+            shard.look()
             continue
         if frame is None:
             shard.close()
@@ -149,6 +148,10 @@ def _documents(shard: Shard, frame: Frame) -> Frame:
     return Frame({"documents": sorted(found), "next": str(following) if following is not None else None})
 
 
+def _state(shard: Shard, _frame: Frame) -> Frame:
+    return Frame({"state": shard.state()})
+
+
 VERBS: dict[str, Callable[[Shard, Frame], Frame]] = {
     "put": _put,
     "delete": _delete,
@@ -156,6 +159,7 @@ VERBS: dict[str, Callable[[Shard, Frame], Frame]] = {
     "search": _search,
     "count": _count,
     "documents": _documents,
+    "state": _state,
 }
 CHANGES = {"put", "delete", "delete_room"}
 

@@ -22,6 +22,7 @@ import qdrant_edge as edge
 from mycelium_memory.vectors import Found
 
 TRIES = 3  # openings without an answer, and the files are taken for broken
+LOOK_S = 0.5
 QUIET_S = 2.0  # without a change, and what was changed is flushed
 UNFLUSHED = 2_000  # changes after which a flush waits no longer
 UNINDEXED = 10_000  # vectors that a search looks through one by one, before they get an index
@@ -32,8 +33,9 @@ LOCK_S = 20.0
 class Shard:
     """The shard in a folder; `found` and `why` say what was there."""
 
-    def __init__(self, folder: Path, dimensions: int) -> None:
+    def __init__(self, folder: Path, dimensions: int, unindexed: int = UNINDEXED) -> None:
         self.dimensions = dimensions
+        self._most_unindexed = unindexed
         self.ef = 128  # how many candidates a search looks at
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -43,7 +45,8 @@ class Shard:
         self._tried = True
         self._changed_at = 0.0
         self._unflushed = 0
-        self._since_built = 0
+        self._since_built = 1  # so that an index which is missing is seen at the first look
+        self._looked_at = 0.0
         self._builder: subprocess.Popen[bytes] | None = None
         self._later: list[edge.UpdateOperation] = []
 
@@ -64,11 +67,12 @@ class Shard:
             self._changed_at = time.monotonic()
             if self._unflushed >= UNFLUSHED:
                 self._flush()
-        if self._builder is not None and self._builder.poll() is not None:
-            self._take_built()
+        if time.monotonic() - self._looked_at >= LOOK_S:
+            self.look()
 
-    def rest(self) -> None:
-        """While nothing is asked."""
+    def look(self) -> None:
+        """At what is to be flushed or built; between requests, and while nothing is asked."""
+        self._looked_at = time.monotonic()
         if self._unflushed and time.monotonic() - self._changed_at >= QUIET_S:
             self._flush()
         if self._builder is not None:
@@ -76,6 +80,11 @@ class Shard:
                 self._take_built()
         elif self._since_built:
             self._build_if_due()
+
+    def state(self) -> tuple[int, int, bool]:
+        """How many vectors there are, how many of them have an index, and whether one is being built or is due."""
+        info = self.edge.info()
+        return info.points_count, info.indexed_vectors_count, self._builder is not None or self._is_due(info)
 
     def close(self) -> None:
         """Everything is on disk afterwards."""
@@ -92,8 +101,7 @@ class Shard:
             self._build_if_due()
 
     def _build_if_due(self) -> None:
-        info = self.edge.info()
-        if info.points_count - info.indexed_vectors_count < UNINDEXED and self._since_built < CHANGED:
+        if not self._is_due(self.edge.info()):
             return
         self.edge.flush()
         copy = self._folder / f"shard-{self._number() + 1}"
@@ -102,6 +110,12 @@ class Shard:
         command = (sys.executable, "-P", "-m", "mycelium_memory.indexing", str(os.getpid()), str(copy))
         self._builder = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self._later, self._since_built = [], 0
+
+    def _is_due(self, info: edge.ShardInfo) -> bool:
+        if not self._since_built:
+            return False  # it was just built, and an index is not made for few
+        unindexed = info.points_count - info.indexed_vectors_count
+        return unindexed >= self._most_unindexed or self._since_built >= CHANGED
 
     def _take_built(self) -> None:
         assert self._builder is not None
@@ -171,7 +185,11 @@ class Shard:
         return shard
 
     def _config(self) -> edge.EdgeConfig:
-        return edge.EdgeConfig(vectors=edge.EdgeVectorParams(size=self.dimensions, distance=edge.Distance.Cosine))
+        kilobytes = max(1, self._most_unindexed * self.dimensions * 4 // 1024)
+        return edge.EdgeConfig(
+            vectors=edge.EdgeVectorParams(size=self.dimensions, distance=edge.Distance.Cosine),
+            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=kilobytes),
+        )
 
     def _number(self) -> int:
         number = json.loads((self._folder / "state.json").read_text(encoding="utf-8"))["shard"]

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,26 @@ from mycelium_memory.frames import Frame
 from mycelium_memory.vectors import Entry, Found, Indexed, Near, Opened, Within
 
 SEARCH_S = 15.0
+PATIENCE_S = 2.0  # of a search for a keeper that is starting, which takes half a second
 CHANGE_S = 120.0
 PIECE = 200  # entries sent at a time
 
 
-class EdgeVectors:
-    """The vectors of one model in one folder."""
+@dataclass(frozen=True)
+class State:
+    """`vectors` there are, `indexed` of them have an index, and `is_building`: it is being built, or will be soon."""
 
-    def __init__(self, folder: Path, dimensions: int) -> None:
-        self._child = Child("the keeper of vectors", "mycelium_memory.keeper", (str(folder), str(dimensions)))
+    vectors: int
+    indexed: int
+    is_building: bool
+
+
+class EdgeVectors:
+    """The vectors of one model in one folder. Below `unindexed` there is no index, and every search is exact."""
+
+    def __init__(self, folder: Path, dimensions: int, unindexed: int = 10_000) -> None:
+        arguments = (str(folder), str(dimensions), str(unindexed))
+        self._child = Child("the keeper of vectors", "mycelium_memory.keeper", arguments)
 
     @property
     def opened(self) -> Opened | None:
@@ -62,7 +74,7 @@ class EdgeVectors:
         if not within.rooms:
             return []
         body = {"verb": "search", "within": dataclasses.asdict(within), "most": most}
-        answer = await self._child.ask(body, vector, within_s=SEARCH_S, patience_s=SEARCH_S)
+        answer = await self._child.ask(body, vector, within_s=SEARCH_S, patience_s=PATIENCE_S)
         return [Near(*near) for near in answer.body["near"]]
 
     async def count(self, rooms: Sequence[str]) -> int:
@@ -79,6 +91,10 @@ class EdgeVectors:
             after = answer.body["next"]
             if after is None:
                 return
+
+    async def state(self) -> State:
+        """How large it is, and how far its index is."""
+        return State(*(await self._ask({"verb": "state"})).body["state"])
 
     async def close(self) -> None:
         await self._child.stop()

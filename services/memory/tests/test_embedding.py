@@ -160,7 +160,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_with_its_reason_and_tried_a
 
 async def test_a_child_that_does_not_answer_is_killed_and_one_that_errs_says_so(tmp_path: Path) -> None:
     """A frozen process costs its deadline once; an error is an answer."""
-    child = Child("the keeper", "mycelium_memory.keeper", (str(tmp_path / "vectors"), "8"))
+    child = Child("the keeper", "mycelium_memory.keeper", (str(tmp_path / "vectors"), "8", "1000"))
     with pytest.raises(Failed, match="KeyError"):
         await child.ask({"verb": "delete_room"}, within_s=60, patience_s=60)
     pid = child.pid
