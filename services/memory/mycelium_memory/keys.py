@@ -33,10 +33,10 @@ PART_BYTES = 255
 PARTS = 16  # each is a folder that is watched
 SHOWN = 60
 
-# Names that one system keeps for devices, whatever their ending.
+# Names that one system keeps for devices, whatever their ending, `COM¹` as `COM1`.
 DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$"]
-    + [f"{device}{number}" for device in ("com", "lpt") for number in "0123456789¹²³"]
+    + [f"{device}{number}" for device in ("com", "lpt") for number in "0123456789"]
 )
 DISK = re.compile(r"[A-Za-z]:")
 # What some disks leave out when they compare names, besides what no key may have: joiners, and how to draw a letter.
@@ -118,7 +118,7 @@ def _part_fault(part: str) -> str:
         return f"{_shown(part)} begins with a dot: such files are left alone"
     if part.strip() != part or part.endswith("."):
         return f"{_shown(part)} begins or ends with a space, or ends with a dot"
-    if unicodedata.normalize("NFKC", part.split(".", 1)[0].rstrip()).casefold() in DEVICES_FOLDED:
+    if unicodedata.normalize("NFKC", part.split(".", 1)[0].rstrip()).casefold() in DEVICES:
         return f"{_shown(part)} is the name of a device on some systems"
     return ""
 
@@ -161,6 +161,3 @@ def _refused(key: str, fault: str, near: str = "") -> Refusal:
     if near:
         return Refusal("memory.key_invalid", detail, f"mycelium memory set {near} …", near=near)
     return Refusal("memory.key_invalid", detail, "mycelium memory set notes/first-steps …")
-
-
-DEVICES_FOLDED = frozenset(unicodedata.normalize("NFKC", name) for name in DEVICES)

@@ -264,6 +264,7 @@ def test_fields_by_hand_are_read_as_people_mean_them(text: str, meta: dict[str, 
         ("tags: {a: 1}", "tags is neither a list of words nor words with commas between them"),
         ("expandable: maybe", "expandable is neither true nor false"),
         ("value: [1]", "it has a value and a text, and a document holds one of them"),
+        ("version: 1\nversion: 2", "the field 'version' is there twice"),
         ("version: 1\na: 1\nversion: 2", "the field 'version' is there twice"),
         ("a: 1\n...", "line 3: the fields end before their text does"),
         ("a: " + "[" * 101, "line 2: more than 100 brackets are not closed"),
@@ -349,6 +350,26 @@ def test_a_large_value_is_kept() -> None:
 def test_json_that_cannot_be_kept_is_not_believed(line: str) -> None:
     found = frontmatter.parse(f"---\n{line}\n---\n")
     assert found.problems or found.managed["value"] in (["1e999"], ["NaN"])
+
+
+@pytest.mark.parametrize(
+    ("text", "managed", "own"),
+    [
+        ("keep: |+\n  line\n\nexpandable: true\n\n", {"expandable": True}, "keep: |+\n  line\n\n"),
+        ("expandable: true\n\ntitle: x\n", {"expandable": True}, "\ntitle: x\n"),
+        ("key: a\n  b\ntitle: x\n", {"key": "a b"}, "title: x\n"),
+        ("x: y\ntags: # both\n  - a # one\n\n  - b\n# end\n", {"tags": ["a", "b"]}, "x: y\n# both\n# one\n# end\n"),
+        ("title: x\nkey: |\n  a\n\n# last\n", {"key": "a\n"}, "title: x\n# last\n"),
+    ],
+)  # fmt: skip
+def test_the_hubs_fields_are_cut_out_without_touching_others(text: str, managed: dict[str, Any], own: str) -> None:
+    found = parsed(f"---\n{text}---\n")
+    assert (found.managed, found.fields) == (managed, own)
+
+
+def test_a_sign_within_a_word_begins_no_comment() -> None:
+    assert fields.change("a: &x#y 1\nb: c#d\n", {"a": 2, "b": 3}) == "a: 2\nb: 3\n"
+    assert fields.change("a: 'b # c' # d\n", {"a": 2}) == "a: 2  # d\n"
 
 
 @pytest.mark.parametrize("name", frontmatter.MANAGED)

@@ -39,6 +39,7 @@ def outline(body: str) -> str:
         ("before\n\n# A\n", "0: 1:a"),
         ("A title\n===\n\nLower\nin two\n---\n", "1:a-title 2:lower-in-two"),
         ("# A\n# A\n# A-1\n# A\n", "1:a 1:a-1 1:a-1-1 1:a-2"),
+        ("# A\n# A-1\n# A\n", "1:a 1:a-1 1:a-2"),
         ("#\n# !\n", "1:section 1:section-1"),
         ("```\n# no\n```\n", "0:"),
         ("    # no\n\n<!-- \n# no\n-->\n", "0:"),
@@ -118,6 +119,8 @@ def test_a_long_section_is_cut_between_paragraphs_then_lines_then_words() -> Non
     texts = [piece.text for piece in sections.pieces("# A\n\naa aa\n\nbb bb\ncc cc\n\n" + "d" * 25, 12)]
     assert texts == ["# A\n\naa aa", "bb bb\ncc cc", "d" * 12, "d" * 12, "d"]
     assert [piece.text for piece in sections.pieces("one two three", 9)] == ["one two", "three"]
+    first = next(iter(sections.pieces("# A\n\n" + "word " * 10, 30)))
+    assert first.text == "# A\n\nword word word word word"
 
 
 def test_a_text_with_too_many_headings_is_still_all_there() -> None:
