@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mycelium_cli.api import Hub
 
+PATIENCE = "MYCELIUM_COMPLETION_S"
 _WITHIN_S = 0.3
 
 
@@ -87,8 +88,15 @@ def _asked(question: "Callable[[Hub], Iterable[str]]") -> list[str]:
 
     asking = Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(_WITHIN_S)
+    asking.join(_patience_s())
     return list(found)
+
+
+def _patience_s() -> float:
+    """How long somebody at a prompt waits for the hub."""
+    with suppress(ValueError):
+        return min(max(float(os.environ.get(PATIENCE, "")), 0), 60)
+    return _WITHIN_S
 
 
 def _handles(begun: str, found: Iterable[str]) -> list[str]:
