@@ -44,6 +44,7 @@ ROWS = {
     "E12": "runs that outlive any process",
     "M1": "memory: set, get, ls, rm, versions",
     "M2": "keys of the usual groups",
+    "M6": "threads of memories",
     "M8": "expected versions, and how it was",
     "O1": "on a cluster: install, rooms as objects",
     "O3": "the hub on one machine",
@@ -273,6 +274,7 @@ LISTED = (
     _R("memory:survives", "M1", "Every acknowledged version survives SIGKILL.", "D §4.1"),
     _R("memory:keys", "M2", "Keys under the usual groups follow their rules, checked by the command and by the hub; keys that a disk takes for one never overwrite each other.", "H Key rules"),
     _R("memory:groups", "M2", "Keys are listed by prefix and by tag, the usual groups by a command each.", "H Structured Memory Guide"),
+    _R("memory:thread", "M6", "Every memory has a thread from its first version, which nobody sets; the channel learns that it is discussed, never what.", "H Discussing a memory"),
     _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
     _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
     # O3 · the hub on one machine

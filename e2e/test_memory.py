@@ -124,6 +124,40 @@ def test_fifty_writers_race_and_one_wins_each_version(room: Room) -> None:
         assert {reply.json["updated_by"] for reply in replies} == {won[0]["updated_by"]}
 
 
+@requirement("memory:thread")
+def test_a_memory_is_discussed_in_its_own_thread(room: Room, machine: Machine) -> None:
+    """By its key from the first version on; the channel is told that something was said, and not what."""
+    put(room, "context/api-shape", "v1").ok(201)
+    room.join("sec")
+    with room.api.stream(room.at("stream")) as stream:
+        words = ["board", "send", "context/api-shape", "@sec this predates the v2 routes"]
+        assert "@sec queued" in machine.run(*words, handle="avery", room=room.name).ok().out
+        ping = stream.next("ping").data
+    thread = get(room, "context/api-shape")["thread"]
+    assert (ping["thread"], ping["sender_handle"], "content" in ping) == (thread, "avery", False)
+    assert room.contents() == []
+    turn = room.take("sec", task="context/api-shape")
+    assert turn is not None
+    answer = room.api.post(room.at("respond"), {"content": "still true", "task": "context/api-shape"}, handle="sec")
+    assert answer.ok(201).json["thread"] == thread
+    read = machine.run("board", "messages", "context/api-shape", "--reverse", room=room.name).ok().out
+    assert [line for line in read.splitlines() if line.startswith("  ")] == [
+        "  @sec this predates the v2 routes", "  still true",
+    ]  # fmt: skip
+    put(room, "context/api-shape", "v2").ok(200)
+    assert get(room, "context/api-shape")["thread"] == thread
+
+
+@requirement("memory:thread")
+def test_a_thread_can_t_be_set_or_guessed(room: Room) -> None:
+    """Neither as a field nor by a key that nobody has; the near one is offered."""
+    put(room, "context/api-shape", "x", thread="0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa").refused(422, "request.invalid")
+    put(room, "context/api-shape", "x", meta={"thread": "x"}).refused(422, "memory.field_managed")
+    put(room, "context/api-shape", "x").ok(201)
+    refused = room.try_post("hi", thread="context/api-shap").refused(404, "thread.not_found")
+    assert refused["near"] == ["context/api-shape"]
+
+
 @requirement("memory:keys")
 def test_keys_are_checked_before_anything_is_sent(machine: Machine) -> None:
     """Under the usual groups; in capitals they are lowered, with blanks refused, by a command without a hub."""

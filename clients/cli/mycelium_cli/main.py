@@ -16,6 +16,7 @@ _TALK, _PEOPLE, _HUB, _SETUP = "Talk", "People and agents", "The hub on this mac
 # name: (module:attribute, summary, section)
 COMMANDS = {
     "room": ("room:group", "Rooms: create, list, read, post, watch.", _TALK),
+    "board": ("board:group", "Threads of tasks and memories: talk about one thing in its own place.", _TALK),
     "memory": ("memory:group", "Memory: write, read, list what the room knows.", _TALK),
     "await": ("turn.wait:wait", "Wait until a message mentions you.", _TALK),
     "respond": ("turn.respond:respond", "Answer the message that you were given.", _TALK),

@@ -14,6 +14,7 @@ from mycelium_memory.model import RoomRow, subject
 
 DOCUMENTS, DOCUMENTS_MOST = 500, 5_000
 VERSIONS, VERSIONS_MOST = 100, 1_000
+WORK = ("work", "decisions", "status", "failed")  # where documents are tasks too
 LAST = "\U0010ffff"  # no key goes on with it: it is no character
 OF = "WHERE room_id = ?1 AND document_id = ?2"
 # The version of a document that there was at the moment ?3.
@@ -151,6 +152,33 @@ def _list_at(
     if len(rows) <= (request.limit or DOCUMENTS):
         page.next = ""
     return page
+
+
+def find_thread(
+    tables: Tables, request: service_pb2.FindThreadRequest, context: Context
+) -> service_pb2.FindThreadResponse:
+    """By the whole key; else, what is filed as work, by what follows its prefix, if only one is called so."""
+    room = rooms_seen.find_room(tables, request.room, context)
+    key = keys.check(request.key)
+    found = _threads(tables, room, key) or [
+        row for group in WORK for row in _threads(tables, room, f"{group}/{request.key}")
+    ]
+    if not found:
+        raise lookup.missing(tables, room, key)
+    if len(found) > 1:
+        raise Refusal("id.ambiguous", f"{key!r} fits several: use the whole key", candidates=[row[1] for row in found])
+    return service_pb2.FindThreadResponse(thread=found[0][0], key=found[0][1])
+
+
+def _threads(tables: Tables, room: RoomRow, key: str) -> list[tuple[str, str]]:
+    try:
+        _, document_id = lookup.identify(key)
+    except Refusal:  # no key under that prefix
+        return []
+    row = tables.one(
+        "SELECT thread, key FROM document WHERE room_id = ? AND document_id = ? AND removed = 0", room.id, document_id
+    )
+    return [(row[0], row[1])] if row else []
 
 
 def list_versions(

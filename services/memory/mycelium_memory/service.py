@@ -67,4 +67,5 @@ def _queries() -> tuple[Query | LogQuery, ...]:
         LogQuery(service_pb2.GetVersionRequest, queries.version_part, queries.get_version),
         Query(service_pb2.ListDocumentsRequest, queries.list_documents),
         Query(service_pb2.ListVersionsRequest, queries.list_versions),
+        Query(service_pb2.FindThreadRequest, queries.find_thread),
     )

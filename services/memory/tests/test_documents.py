@@ -128,6 +128,22 @@ def test_what_can_t_be_kept_is_refused_and_nothing_is_stored(demo: Hub, slug: st
     assert len(demo.facts) == before
 
 
+def test_a_thread_is_found_by_its_document_s_key(demo: Hub) -> None:
+    """Also without the prefix of what is filed as work, if only one is called so; not of one that was removed."""
+
+    def thread(key: str) -> str:
+        return str(demo.ask(pb.FindThreadRequest(room="demo", key=key)).thread)
+
+    api, note = demo.write("work/api", "x").thread, demo.write("notes/api", "x").thread
+    assert (thread("work/API"), thread("notes/api"), thread("api")) == (api, note, api)
+    demo.write("failed/api", "x")
+    refusal = demo.refused("id.ambiguous", pb.FindThreadRequest(room="demo", key="api"))
+    assert refusal.extras["candidates"] == ["work/api", "failed/api"]
+    demo.remove("notes/api")
+    for key in ("notes/api", "nothing", "No Such/Key"):
+        demo.refused("memory.not_found", pb.FindThreadRequest(room="demo", key=key))
+
+
 def test_links_are_found_when_they_are_written(demo: Hub) -> None:
     """In the text and in the fields; a change of either finds them anew."""
     demo.write("a", "see [[b#part|there]] and `[[code]]`", fields_json='{"depends-on": "c"}')

@@ -18,6 +18,7 @@ ASKED: tuple[Message, ...] = (
     pb.ListDocumentsRequest(room="vault"),
     pb.ListDocumentsRequest(room="vault", at="1h"),
     pb.ListVersionsRequest(room="vault", key="a"),
+    pb.FindThreadRequest(room="vault", key="a"),
 )
 OWN = {files_pb2.TakeFileRequest}
 

@@ -416,6 +416,58 @@ class ListDocumentsResponse(_message.Message):
 Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
 
 @_typing.final
+class FindThreadRequest(_message.Message):
+    """FindThreadRequest names a document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    room: _builtins.str
+    """Id or name of the room."""
+    key: _builtins.str
+    """Key of the document; of one that is filed as work, also what follows its prefix."""
+    def __init__(
+        self,
+        *,
+        room: _builtins.str = ...,
+        key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "room", b"room"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindThreadRequest: _TypeAlias = FindThreadRequest  # noqa: Y015
+
+@_typing.final
+class FindThreadResponse(_message.Message):
+    """FindThreadResponse names its thread."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THREAD_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    thread: _builtins.str
+    """Id of the thread."""
+    key: _builtins.str
+    """Key of the document."""
+    def __init__(
+        self,
+        *,
+        thread: _builtins.str = ...,
+        key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "thread", b"thread"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindThreadResponse: _TypeAlias = FindThreadResponse  # noqa: Y015
+
+@_typing.final
 class ListVersionsRequest(_message.Message):
     """ListVersionsRequest names a document."""
 

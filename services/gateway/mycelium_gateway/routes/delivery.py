@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_gateway import problems, shapes
+from mycelium_gateway import problems, shapes, threads
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import JSON, answer, done
 from mycelium_gateway.connection import until_disconnect
@@ -52,8 +52,10 @@ async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Respon
     acknowledge, seat = "", names.seat(body.seat)
     if body.ack:
         acknowledge, seat = read_token(body.ack, seat)
-    wanted = Wanted(room, seat, body.task, acknowledge, body.timeout_s)
-    return WaitAnswer(call.named(body.handle), wanted, confirm=body.confirm)
+    caller = call.named(body.handle)
+    task = await threads.find(caller, room, body.task)
+    wanted = Wanted(room, seat, task, acknowledge, body.timeout_s)
+    return WaitAnswer(caller, wanted, confirm=body.confirm)
 
 
 class WaitAnswer(Response):
@@ -135,7 +137,7 @@ async def respond(room: str, body: schemas.Reply, call: Caller) -> Response:
     request = service_pb2.PostMessageRequest(
         room=room,
         content=body.content,
-        thread=body.task,
+        thread=await threads.find(caller, room, body.task),
         reply_to=body.reply_to,
         allow_unknown=body.allow_unknown,
         respond=True,

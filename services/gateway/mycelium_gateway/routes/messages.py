@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from mycelium.rooms.v1 import service_pb2, status_pb2
-from mycelium_gateway import problems, shapes
+from mycelium_gateway import problems, shapes, threads
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.routes.plain import PlainRoute
@@ -40,16 +40,16 @@ POSTING = (
     responses=problems.responses(*POSTING),
 )
 async def post_message(room: str, body: schemas.NewMessage, call: Caller) -> Response:
+    sender = call.named(body.sender_handle, "sender_handle")
     request = service_pb2.PostMessageRequest(
         room=room,
         content=body.content,
         message_type=body.message_type,
-        thread=body.thread or "",
+        thread=await threads.find(sender, room, body.thread),
         reply_to=body.reply_to or "",
         metadata_json=_metadata(body.metadata) if body.metadata else "",
         allow_unknown=body.allow_unknown,
     )
-    sender = call.named(body.sender_handle, "sender_handle")
     reply = await sender.ask(request, service_pb2.PostMessageResponse)
     return answer(shapes.message(reply.message.message), 201, sequence=reply.sequence)
 
@@ -78,7 +78,7 @@ async def list_messages(room: str, wanted: Annotated[schemas.History, Query()], 
         limit=wanted.limit,
         before=wanted.before,
         since=wanted.since,
-        thread=wanted.thread,
+        thread=await threads.find(call, room, wanted.thread),
         sender=wanted.sender,
         kind=wanted.kind,
         status=wanted.status,

@@ -11,7 +11,7 @@ from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
 
 HANDLE = Field(None, description="Who calls; must agree with `Mycelium-Handle`.", examples=["engineer"])
 SEAT = Field("", description="Seat of the caller, without `#`; each seat has a queue of its own.")
-TASK = Field("", description="Only this thread, by full or short id.")
+TASK = Field("", description="Only this thread, by id, full or short, or by a memory's key.")
 DELIVERY = {
     "message": MESSAGE,
     "earlier": [],
@@ -47,7 +47,7 @@ class Reply(Body):
 
     handle: WrittenHandle | None = HANDLE
     content: str = Field(description="Markdown, at most 256 KiB in UTF-8.", examples=["moving toward 30 %"])
-    task: str = Field("", description="Id of the thread, full or short.")
+    task: str = Field("", description="The thread: an id, full or short, or a memory's key.")
     reply_to: str = Field("", description="Id of the message that it answers, full or short.")
     allow_unknown: bool = Field(False, description="Post it although it mentions unknown handles.")
 

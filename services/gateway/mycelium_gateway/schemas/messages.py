@@ -63,7 +63,7 @@ class NewMessage(Body):
         None, description="Who posts; must agree with `Mycelium-Handle`.", examples=["avery"]
     )
     message_type: MessageType = "message"
-    thread: str | None = Field(None, description="Id of the thread, full or its last eight digits.")
+    thread: str | None = Field(None, description="The thread: an id, its last eight digits, or a memory's key.")
     reply_to: str | None = Field(None, description="Id of the message that it answers, full or short.")
     metadata: dict[str, Any] = Field(
         default_factory=dict,
@@ -91,7 +91,7 @@ class History(Body):
     )
     since: str = Field("", description="Only from then on, written like `before`.")
     tz: str = Field("", description="Zone of days and of times without one, such as `Europe/Paris`; UTC without.")
-    thread: str = Field("", description="Only this thread, by full or short id; the room's channel without.")
+    thread: str = Field("", description="Only this thread, by id or a memory's key; the room's channel without.")
     all: bool = Field(False, description="The channel and every thread.")
     sender: str = Field("", description="Only by this handle.")
     kind: str = Field("", description="Only events of this kind, wherever they are unless `thread` says.")
