@@ -271,6 +271,7 @@ LISTED = (
     _R("memory:versions", "M1", "Every version can be listed and read, also of what was removed.", "I What must be true"),
     _R("memory:refused", "M1", "What can't be kept is refused with the reason, never dropped.", "I What must be true"),
     _R("memory:deleted-room", "M1", "A deleted room's memory is gone from answers and from disk.", "I What must be true"),
+    _R("memory:transfer", "M1", "A room takes its memory along to another hub, versions, authors and threads, marked as imported.", "I What must be true"),
     _R("memory:survives", "M1", "Every acknowledged version survives SIGKILL.", "D §4.1"),
     _R("memory:keys", "M2", "Keys under the usual groups follow their rules, checked by the command and by the hub; keys that a disk takes for one never overwrite each other.", "H Key rules"),
     _R("memory:groups", "M2", "Keys are listed by prefix and by tag, the usual groups by a command each.", "H Structured Memory Guide"),

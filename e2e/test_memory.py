@@ -1,12 +1,13 @@
 """Memory: written, read, listed and removed by command and over HTTP, each version of it, from any machine."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from e2e import disk
+from e2e import bundle, disk
 from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Document, Room
@@ -224,6 +225,25 @@ def test_memory_goes_with_its_room(own_hub: Hub, own_room: Room) -> None:
     own_room.api.get(own_room.at("memory", "a", version=1)).refused(404, "memory.not_found")
 
     until(lambda: not disk.holders(own_hub.home, secret), "nothing on the disk holds the text", 20.0)
+
+
+@requirement("memory:transfer")
+def test_memory_goes_with_its_room_to_another(own_hub: Hub, room: Room, unique: Callable[[str], str]) -> None:
+    """In the room's own bundle: every version, its author and its thread; each says that it was imported."""
+    for number, handle in enumerate(("avery", "kim", "sec")):
+        put(room, "decisions/storage", f"version {number}", handle, tags=["t"]).ok(200 if number else 201)
+    put(room, "failed/old", "x").ok(201)
+    room.api.delete(room.at("memory", "failed", "old"), handle="kim").ok(204)
+    body = room.api.get(room.at("export"), handle="avery").ok(200).body
+    copy = Room(own_hub.api, room.machine, unique("copy"))
+    bundle.bring(copy.api, body, copy.name)
+
+    assert get(copy, "decisions/storage") == get(room, "decisions/storage")
+    before, after = (get(one, "decisions/storage", view="versions") for one in (room, copy))
+    assert after["items"] == [{**row, "origin": "import"} for row in before["items"]]
+    assert get(copy, "decisions/storage", version=1)["value"] == "version 0"
+    assert [row["updated_by"] for row in get(copy, "failed/old", view="versions")["items"]] == ["kim", "avery"]
+    assert put(copy, "decisions/storage", "and on").ok(200).json["version"] == 4
 
 
 @requirement("memory:survives")

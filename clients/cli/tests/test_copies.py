@@ -97,12 +97,16 @@ def test_a_clone_reads_oldest_first_though_pages_come_newest_first(
         answer(200, {"items": [{"handle": "sec"}], "next": None}),
         page([three, two], "2026-09-03T16:40:00.000Z~7"),
         page([one], None),
+        answer(200, {"items": [{"key": "work/api"}], "next": None}),
+        answer(200, b"---\nkey: work/api\n---\n\ntext\n", kind="text/markdown"),
     )
     ran = run("room", "clone", "demo", "--from", scripted.url)
-    assert ran.out == f"cloned demo to {folder}/demo (3 messages)\n"
+    assert ran.out == f"cloned demo to {folder}/demo (3 messages, 1 memories)\n"
     copy = folder / "demo"
+    assert (copy / "memory/work/api.md").read_text() == "---\nkey: work/api\n---\n\ntext\n"
     assert sorted(path.name for path in copy.iterdir()) == [
         "members.json",
+        "memory",
         "messages.jsonl",
         "messages.md",
         "room.json",
@@ -118,6 +122,21 @@ def test_a_clone_reads_oldest_first_though_pages_come_newest_first(
     assert scripted.received[3].line.endswith("?all=true&limit=500&before=2026-09-03T16%3A40%3A00.000Z~7 HTTP/1.1")
     assert all("authorization" not in request.headers for request in scripted.received)
     assert run("room", "clone", "demo", "--from", scripted.url).status == 2
+
+
+@pytest.mark.parametrize("key", ["../../evil", "/etc/evil", "a/./b", "a\\b"])
+def test_a_hub_can_t_write_beside_the_clone(scripted: ScriptedHub, run: Run, folder: Path, key: str) -> None:
+    """Whatever it calls a key, files are made below the folder or not at all."""
+    scripted.play(
+        answer(200, ROOM),
+        answer(200, {"items": [], "next": None}),
+        page([], None),
+        answer(200, {"items": [{"key": key}], "next": None}),
+        answer(200, b"evil", kind="text/markdown"),
+    )
+    ran = run("room", "clone", "demo")
+    assert (ran.status, "is no file name" in ran.err) == (5, True)
+    assert list(folder.iterdir()) == []
 
 
 def test_a_clone_that_fails_leaves_nothing(scripted: ScriptedHub, run: Run, folder: Path) -> None:

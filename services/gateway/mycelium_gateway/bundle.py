@@ -18,6 +18,7 @@ from typing import Any, Literal
 from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import transfer_pb2, views_pb2
 from mycelium_gateway import shapes
 from mycelium_kernel.errors import Refusal
@@ -66,7 +67,7 @@ class Writer:
         head = {"format": FORMAT, "version": VERSION, "hub": hub, "exported_at": exported_at}
         return self._line({**head, "until": page.until, "room": room, "members": list(page.members)})
 
-    def facts(self, facts: Iterable[transfer_pb2.PortableFact]) -> bytes:
+    def facts(self, facts: Iterable[transfer_pb2.PortableFact | documents_pb2.DocumentFact]) -> bytes:
         """A line for each fact."""
         lines = []
         for fact in facts:

@@ -16,6 +16,8 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from mycelium.memory.v1 import events_pb2 as documents_events_pb2
+from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import service_pb2, transfer_pb2, views_pb2
 from mycelium_gateway import bundle
 from mycelium_gateway.actor import Call
@@ -30,15 +32,25 @@ NO_COUNT = 2**63 - 1  # a number of facts that no room has
 TRIES = 20  # imports under one key, each after the one before was given up
 ERASED = "has been erased"  # so the kernel tells a key whose fact is gone from one of another request
 STEP_S = 30.0
+OF_MEMORY = documents_events_pb2.DocumentWritten.DESCRIPTOR.file.package + "."
+Portable = transfer_pb2.PortableFact | documents_pb2.DocumentFact
 
 
 class Export(Response):
     """A bundle as it is read. When reading fails, the answer is cut, and its reader sees that its end is missing."""
 
-    def __init__(self, call: Call, first: transfer_pb2.ExportRoomResponse, *, packed: bool) -> None:
+    def __init__(
+        self,
+        call: Call,
+        first: transfer_pb2.ExportRoomResponse,
+        documents: documents_pb2.ExportDocumentsResponse,
+        *,
+        packed: bool,
+    ) -> None:
         super().__init__()
         self._call = call
         self._first = first
+        self._documents = documents
         self._packing: Any = zlib.compressobj(bundle.GZIP_LEVEL, wbits=bundle.GZIP_BITS) if packed else None
         self._type = b"application/gzip" if packed else b"application/x-ndjson"
 
@@ -63,18 +75,56 @@ class Export(Response):
         await send({"type": "http.response.body", "body": rest, "more_body": False})
 
     async def _pages(self) -> AsyncIterator[bytes]:
-        writer, page, gateway = bundle.Writer(), self._first, self._call.gateway
+        writer, gateway = bundle.Writer(), self._call.gateway
         now = rfc3339(int(gateway.clock().timestamp() * 1000))
-        yield writer.begin(page, gateway.live.epoch, now)
+        yield writer.begin(self._first, gateway.live.epoch, now)
+        async for facts in merged(self._facts(), self._versions()):
+            yield writer.facts(facts)
+        yield writer.end()
+
+    async def _facts(self) -> AsyncIterator[Portable]:
+        """What the rooms service has."""
+        page = self._first
         while True:
-            yield writer.facts(page.facts)
+            for fact in page.facts:
+                yield fact
             if not page.more:
-                break
+                return
             request = transfer_pb2.ExportRoomRequest(
                 room=page.room.id, after=page.facts[-1].sequence, until=self._first.until
             )
             page = (await self._call.ask(request, transfer_pb2.ExportRoomResponse)).message
-        yield writer.end()
+
+    async def _versions(self) -> AsyncIterator[Portable]:
+        """What the memory service has."""
+        page = self._documents
+        while True:
+            for fact in page.facts:
+                yield fact
+            if not page.more:
+                return
+            request = documents_pb2.ExportDocumentsRequest(
+                room=self._first.room.id, after=page.facts[-1].sequence, until=self._documents.until
+            )
+            page = (await self._call.ask(request, documents_pb2.ExportDocumentsResponse)).message
+
+
+async def merged(one: AsyncIterator[Portable], other: AsyncIterator[Portable]) -> AsyncIterator[list[Portable]]:
+    """The facts of both in the log's order, some at a time."""
+    heads = [(await anext(source, None), source) for source in (one, other)]
+    batch: list[Portable] = []
+    size = 0
+    while left := [(fact, source) for fact, source in heads if fact is not None]:
+        fact, source = min(left, key=lambda head: head[0].sequence)
+        batch.append(fact)
+        size += fact.ByteSize()
+        if size > FACTS_BYTES or len(batch) >= FACTS:
+            yield batch
+            batch, size = [], 0
+        following = await anext(source, None)
+        heads = [(following if its is source else head, its) for head, its in heads]
+    if batch:
+        yield batch
 
 
 class Import:
@@ -91,6 +141,9 @@ class Import:
         self._is_complete = False
         self._facts: list[transfer_pb2.PortableFact] = []
         self._size = 0
+        self._versions: list[documents_pb2.DocumentFact] = []
+        self._versions_size = 0
+        self._versions_count = self._versions_brought = 0
 
     async def run(self, body: AsyncIterator[bytes]) -> tuple[views_pb2.Room, int]:
         """The room, and the sequence of the fact that shows it. Refused whole when the bundle is not whole."""
@@ -111,10 +164,31 @@ class Import:
             if self._room is None:
                 await self._begin()
             return
+        if fact.type.startswith(OF_MEMORY):
+            await self._take_version(fact)
+            return
         if self._size + fact.ByteSize() > FACTS_BYTES or len(self._facts) >= FACTS:
             await self._bring()
         self._facts.append(fact)
         self._size += fact.ByteSize()
+
+    async def _take_version(self, fact: transfer_pb2.PortableFact) -> None:
+        if self._versions_size + fact.ByteSize() > FACTS_BYTES or len(self._versions) >= FACTS:
+            await self._bring_versions()
+        version = documents_pb2.DocumentFact(sequence=fact.sequence, type=fact.type, data=fact.data, at=fact.at)
+        self._versions.append(version)
+        self._versions_size += version.ByteSize()
+        self._versions_count += 1
+
+    async def _bring_versions(self) -> None:
+        versions, self._versions, self._versions_size = self._versions, [], 0
+        if not versions or self._is_complete:
+            return
+        assert self._room is not None
+        request = documents_pb2.ImportDocumentsRequest(room_id=self._room.room_id, facts=versions)
+        step = f"versions.{self._try}.{versions[0].sequence}"
+        reply = await self._call.ask(request, documents_pb2.ImportDocumentsResponse, step=step, timeout_s=STEP_S)
+        self._versions_brought = reply.message.facts
 
     async def _begin(self) -> None:
         """Make the hidden room, or find the one that was made under this key and not given up."""
@@ -166,9 +240,13 @@ class Import:
 
     async def _finish(self) -> tuple[views_pb2.Room, int]:
         await self._bring()
+        await self._bring_versions()
         assert self._room is not None
         assert self._reader.manifest is not None
-        request = transfer_pb2.FinishImportRequest(room_id=self._room.room_id, facts=self._reader.count)
+        if self._versions_brought != self._versions_count and not self._is_complete:
+            raise bundle.refused(f"{self._versions_brought:,} of {self._versions_count:,} versions were brought")
+        facts = self._reader.count - self._versions_count
+        request = transfer_pb2.FinishImportRequest(room_id=self._room.room_id, facts=facts)
         reply = await self._call.ask(request, transfer_pb2.FinishImportResponse, step=f"finish.{self._try}")
         self._is_complete = True
         asked = service_pb2.GetRoomRequest(room=self._room.room_id)

@@ -12,7 +12,9 @@ import httpx2
 import pytest
 
 from mycelium_gateway.settings import GatewaySettings
-from mycelium_kernel import testing
+from mycelium_kernel import run, testing
+from mycelium_kernel.run import Runtime
+from mycelium_memory.service import service
 from services.gateway.tests.conftest import opened
 from services.gateway.tests.door import Door, until
 
@@ -25,8 +27,15 @@ ABROAD = {"X-Forwarded-For": "203.0.113.7"}
 
 
 @pytest.fixture
-async def http(hub: Door) -> httpx2.AsyncClient:
-    """A hub with a private room: an agent with unread mentions, an amended text, a resolved event."""
+async def memory(nats_server: testing.NatsServer) -> AsyncIterator[Runtime]:
+    runtime = await run.start(service(), nats_server.settings("memory"), None)
+    yield runtime
+    await runtime.stop()
+
+
+@pytest.fixture
+async def http(hub: Door, memory: Runtime) -> httpx2.AsyncClient:
+    """A hub with a private room: an agent with unread mentions, an amended text, a resolved event, some memory."""
     http = hub.http
     await http.post("/api/rooms", json={"name": "demo", "title": "Demo", "private": True}, headers=AVERY)
     await http.post(f"{DEMO}/members", json={"handle": "bob", "notes": "n"}, headers=AVERY)
@@ -35,6 +44,10 @@ async def http(hub: Door) -> httpx2.AsyncClient:
     await http.patch(f"{DEMO}/messages/{first['id']}", json={"content": "@bob 1"}, headers=AVERY)
     event = await post(http, "a risk", message_type="event", metadata={"kind": "concern"})
     await http.patch(f"{DEMO}/messages/{event['id']}", json={"status": "resolved"}, headers=AVERY)
+    for value in ("one", "two", {"n": [3]}):
+        await http.put(f"{DEMO}/memory/work%2Fapi", json={"value": value, "meta": {"a": 1}}, headers=AVERY)
+    await http.put(f"{DEMO}/memory/gone", json={"value": "x", "tags": ["t"]}, headers=AVERY)
+    await http.delete(f"{DEMO}/memory/gone", headers=AVERY)
     return http
 
 
@@ -68,6 +81,23 @@ async def history(http: httpx2.AsyncClient, room: str) -> list[dict[str, Any]]:
 
 async def names(http: httpx2.AsyncClient) -> list[str]:
     return [room["name"] for room in (await http.get("/api/rooms", headers=AVERY)).json()["items"]]
+
+
+async def test_memory_comes_with_its_room(http: httpx2.AsyncClient) -> None:
+    """Every version with its author, time and thread, what was removed as such; each says that it was brought."""
+    assert (await bring(http, await export(http))).status_code == 201
+    copy = "/api/rooms/copy/memory"
+    for key in ("work%2Fapi", "gone"):
+        query = {"view": "versions"}
+        before, after = [
+            (await http.get(f"{base}/{key}", params=query, headers=AVERY)).json() for base in (f"{DEMO}/memory", copy)
+        ]
+        assert after == {**before, "items": [{**row, "origin": "import"} for row in before["items"]]}
+    here, there = [(await http.get(f"{base}/work%2Fapi", headers=AVERY)).json() for base in (f"{DEMO}/memory", copy)]
+    assert here == there
+    was = (await http.get(f"{copy}/work%2Fapi", params={"version": 1}, headers=AVERY)).json()
+    assert (was["value"], was["updated_by"]) == ("one", "avery")
+    assert (await http.get(f"{copy}/gone", headers=AVERY)).json()["slug"] == "memory.not_found"
 
 
 @pytest.mark.parametrize("accept", ["application/gzip", "application/x-ndjson"])

@@ -43,6 +43,26 @@ def merged(before: views_pb2.Content | None, request: service_pb2.WriteDocumentR
     return content
 
 
+def checked(content: views_pb2.Content) -> views_pb2.Content:
+    """Content that somebody else has put together, as it would be here. Refused where it could not be."""
+    kept = views_pb2.Content(expandable=content.expandable, unsearched=content.unsearched)
+    if content.body and content.value_json:
+        raise Refusal("content.invalid", "it has a text and a value")
+    kept.body = check_body(content.body)
+    if content.value_json:
+        kept.value_json = check_body(to_json(read_json("value", content.value_json)))
+    kept.tags[:] = tags(content.tags)
+    if content.fields_yaml:
+        values = fields.read(content.fields_yaml)
+        for name in values:
+            check_field(name)
+            if name in fields.MANAGED:
+                raise Refusal("memory.field_managed", f"the field {name!r} is written by the hub")
+        kept.fields_yaml, kept.fields_json = fields.change(content.fields_yaml, {}), to_json(values)
+    _link(kept)
+    return kept
+
+
 def of_file(file: str) -> views_pb2.Content:
     """The content that a file says. Refused when it is no document as it stands, with every reason."""
     parsed = frontmatter.parse(file)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, views_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, transfer_pb2, views_pb2
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_memory import keys, lookup, rooms_seen, views
 from mycelium_memory.commands_documents import Writing
-from mycelium_memory.model import RoomRow, document_id, subject
+from mycelium_memory.commands_transfer import Importing, not_importing, read
+from mycelium_memory.model import RoomRow, document_id, import_subject, subject
 
 
 def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context: Context) -> Writing:
@@ -24,6 +25,17 @@ def for_take_file(tables: Tables, request: files_pb2.TakeFileRequest, _context: 
     if row is None:
         raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
     return _found(tables, RoomRow(*row), request.key)
+
+
+def for_import(tables: Tables, request: transfer_pb2.ImportDocumentsRequest, _context: Context) -> Importing:
+    """The room by its id alone, which nobody but who imports it has; what can't be read, the decision refuses."""
+    row = tables.one("SELECT room_id, name, importing FROM room WHERE room_id = ?", request.room_id)
+    if row is None:
+        raise not_importing(request.room_id)
+    wanted = {subject(row[0], keys.fold(event.key)) for event in map(read, request.facts)}
+    documents = {each: tables.entity(each, events_pb2.DocumentState).state for each in wanted}
+    entity = tables.entity(import_subject(row[0]), events_pb2.DocumentsImportState)
+    return Importing(RoomRow(row[0], row[1]), bool(row[2]), entity, documents)
 
 
 def for_remove(tables: Tables, request: service_pb2.RemoveDocumentRequest, context: Context) -> Writing:

@@ -56,6 +56,18 @@ def subject(room_id: str, folded: str) -> str:
     return subjects.fact(MEMORY, room_id, DOCUMENT, document_id(folded))
 
 
+def import_subject(room_id: str) -> str:
+    """Subject of the import of a room's documents."""
+    return subjects.fact(MEMORY, room_id, "import", room_id)
+
+
+def move_import(
+    _before: events_pb2.DocumentsImportState | None, event: events_pb2.DocumentsImported
+) -> events_pb2.DocumentsImportState:
+    """How far an import is after a step."""
+    return events_pb2.DocumentsImportState(last=event.last, facts=event.facts)
+
+
 def write(_before: events_pb2.DocumentState | None, event: events_pb2.DocumentWritten) -> events_pb2.DocumentState:
     """The state after a version."""
     state = events_pb2.DocumentState(

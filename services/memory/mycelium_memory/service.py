@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, transfer_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
-from mycelium_memory import commands_documents, commands_files, loads, model, projection, queries_documents, rooms_seen
+from mycelium_memory import (
+    commands_documents,
+    commands_files,
+    commands_transfer,
+    loads,
+    model,
+    projection,
+    queries_documents,
+    queries_transfer,
+    rooms_seen,
+)
 
 VERSION = "0.1.0"
 
@@ -27,6 +37,7 @@ PROJECTION = Projection(
     },
     entities={
         events_pb2.DocumentWritten: (Evolution(events_pb2.DocumentState, model.write),),
+        events_pb2.DocumentsImported: (Evolution(events_pb2.DocumentsImportState, model.move_import),),
         events_pb2.DocumentRemoved: (Evolution(events_pb2.DocumentState, model.remove),),
     },
     room_tables=("room", "member"),
@@ -51,6 +62,13 @@ def _commands() -> tuple[Command, ...]:
         Command(pb.WriteDocumentRequest, loads.for_write, documents.write_document, documents.answer_write),
         Command(pb.RemoveDocumentRequest, loads.for_remove, documents.remove_document, documents.answer_remove),
         Command(
+            transfer_pb2.ImportDocumentsRequest,
+            loads.for_import,
+            commands_transfer.import_documents,
+            commands_transfer.answer_import,
+            fresh=True,
+        ),
+        Command(
             files_pb2.TakeFileRequest,
             loads.for_take_file,
             commands_files.take_file,
@@ -67,5 +85,6 @@ def _queries() -> tuple[Query | LogQuery, ...]:
         LogQuery(service_pb2.GetVersionRequest, queries.version_part, queries.get_version),
         Query(service_pb2.ListDocumentsRequest, queries.list_documents),
         Query(service_pb2.ListVersionsRequest, queries.list_versions),
+        LogQuery(transfer_pb2.ExportDocumentsRequest, queries_transfer.export_part, queries_transfer.export_documents),
         Query(service_pb2.FindThreadRequest, queries.find_thread),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.memory.v1 import files_pb2
+from mycelium.memory.v1 import files_pb2, transfer_pb2
 from mycelium.memory.v1 import service_pb2 as pb
 from services.memory.tests.hub import Hub
 
@@ -19,12 +19,13 @@ ASKED: tuple[Message, ...] = (
     pb.ListDocumentsRequest(room="vault", at="1h"),
     pb.ListVersionsRequest(room="vault", key="a"),
     pb.FindThreadRequest(room="vault", key="a"),
+    transfer_pb2.ExportDocumentsRequest(room="vault"),
 )
-OWN = {files_pb2.TakeFileRequest}
+OWN = {files_pb2.TakeFileRequest, transfer_pb2.ImportDocumentsRequest}
 
 
 def test_every_request_is_asked_here() -> None:
-    """A new one is not forgotten; what the service asks of itself names a room by its id alone."""
+    """A new one is not forgotten; what is asked by the hub itself names a room by its id alone."""
     hub = Hub()
     assert {type(request) for request in ASKED} | OWN == {*hub.commands, *hub.queries}
 

@@ -14,7 +14,9 @@ from mycelium_cli import completing, config
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
-from mycelium_cli.errors import usage
+from mycelium_cli.errors import UNREACHABLE, Failure, usage
+from mycelium_cli.memory.keys import path_of
+from mycelium_cli.memory.read import file_of
 from mycelium_cli.output import PLAIN, Paint, clean, clean_line
 from mycelium_cli.wording import Document, message_heading
 
@@ -28,8 +30,8 @@ _PAGE = 500
 def clone(here: Here, *, source: str | None, name: str, target: str | None) -> None:
     """Copy a room to local files.
 
-    For a backup, or to read without the hub: room.json, members.json, and every message in messages.jsonl
-    and messages.md, oldest first.
+    For a backup, or to read without the hub: room.json, members.json, every message in messages.jsonl
+    and messages.md, oldest first, and the room's memory in memory/, a file each.
     """
     folder = target or name
     if target is None and ("/" in name or name in {"", ".", ".."}):
@@ -42,13 +44,16 @@ def clone(here: Here, *, source: str | None, name: str, target: str | None) -> N
         _write(beside, "room.json", {**room, "cloned_from": hub.url, "cloned_at": _now()})
         _write(beside, "members.json", hub.items(api_path("rooms", name, "members")))
         count = _write_messages(hub, name, beside)
-    answer = {"room": room["name"], "from": hub.url, "folder": os.path.abspath(folder), "messages": count}
+        memories = _write_memory(hub, name, os.path.join(beside, "memory"))
+    counts = {"messages": count, "memories": memories}
+    answer = {"room": room["name"], "from": hub.url, "folder": os.path.abspath(folder), **counts}
     here.out.answer(answer, draw_cloned)
 
 
 def draw_cloned(answer: Document, _paint: Paint) -> list[str]:
     """What was copied where."""
-    return [f"cloned {clean_line(answer['room'])} to {clean_line(answer['folder'])} ({answer['messages']} messages)"]
+    counts = f"{answer['messages']} messages, {answer['memories']} memories"
+    return [f"cloned {clean_line(answer['room'])} to {clean_line(answer['folder'])} ({counts})"]
 
 
 def _hub(here: Here, source: str | None) -> Hub:
@@ -102,6 +107,20 @@ def _spooled(hub: Hub, name: str, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         last, before = before, page.get("older_before")
         if not before or before == last or not page["items"]:
             return
+
+
+def _write_memory(hub: Hub, name: str, folder: str) -> int:
+    """The file of each memory. What the hub calls a key must be a path below the folder, whoever the hub is."""
+    keys = [str(row["key"]) for row in hub.items(api_path("rooms", name, "memory"), {"brief": "true"})]
+    for key in keys:
+        parts = key.split("/")
+        if "\\" in key or "\0" in key or any(part in {"", ".", ".."} for part in parts):
+            raise Failure(f'the hub has a memory "{clean_line(key)}", which is no file name', exit_status=UNREACHABLE)
+        path = os.path.join(folder, *parts) + ".md"
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(file_of(hub, path_of(name, key), {"view": "raw"}))
+    return len(keys)
 
 
 def as_markdown(message: Document) -> str:

@@ -205,3 +205,65 @@ class DocumentState(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DocumentState: _TypeAlias = DocumentState  # noqa: Y015
+
+@_typing.final
+class DocumentsImported(_message.Message):
+    """DocumentsImported ends one step of an import: it is stored together with the facts that it brought."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    IMPORTED_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    last: _builtins.int
+    """Sequence, on the other hub, of the last fact brought so far."""
+    facts: _builtins.int
+    """How many were brought so far."""
+    @_builtins.property
+    def imported_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        last: _builtins.int = ...,
+        facts: _builtins.int = ...,
+        imported_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["imported_at", b"imported_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "imported_at", b"imported_at", "last", b"last", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentsImported: _TypeAlias = DocumentsImported  # noqa: Y015
+
+@_typing.final
+class DocumentsImportState(_message.Message):
+    """DocumentsImportState is how far an import is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAST_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    last: _builtins.int
+    """Sequence, on the other hub, of the last fact brought so far."""
+    facts: _builtins.int
+    """How many were brought so far."""
+    def __init__(
+        self,
+        *,
+        last: _builtins.int = ...,
+        facts: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "last", b"last"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentsImportState: _TypeAlias = DocumentsImportState  # noqa: Y015

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import transfer_pb2
 from mycelium_gateway import bundle, problems, shapes
 from mycelium_gateway.actor import Caller
@@ -37,7 +38,8 @@ async def export_room(
     room: str, call: Caller, accept: Annotated[str, Header(include_in_schema=False)] = ""
 ) -> Response:
     first = await call.ask(transfer_pb2.ExportRoomRequest(room=room), transfer_pb2.ExportRoomResponse)
-    return Export(call, first.message, packed="gzip" in accept)
+    documents = await call.ask(documents_pb2.ExportDocumentsRequest(room=room), documents_pb2.ExportDocumentsResponse)
+    return Export(call, first.message, documents.message, packed="gzip" in accept)
 
 
 @router.post(
