@@ -44,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._asked = False  # a request was whole enough to be worked on
         self._refused = False
         self._on_gone: Callable[[], object] | None = None
+        self._unanswered: list[RequestResponseCycle] = []  # in their order: the one that is worked on, those behind it
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -55,6 +56,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """It has gone."""
         self._disarm()
         super().connection_lost(exc)
+        for cycle in self._unanswered:  # the server tells only the last, and writes the others' answers to nobody
+            cycle.disconnected = True
+            cycle.message_event.set()
         if self._on_gone:
             self._on_gone()
 
@@ -112,6 +116,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         cycle: Any = self.cycle
         if cycle is not None and cycle.scope is self.scope:
+            self._unanswered = [*(one for one in self._unanswered if not one.response_complete), cycle]
             scope = cast("dict[str, Any]", self.scope)
             scope[SERVER_SEND], scope[WHEN_GONE] = cycle.send, self.when_gone
 
@@ -213,7 +218,8 @@ def write_now(send: Any) -> Callable[[bytes], bool]:
         return lambda _part: False
 
     def write(part: bytes) -> bool:
-        if cycle.flow.write_paused or cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
+        is_open = not (cycle.disconnected or cycle.response_complete or cycle.transport.is_closing())
+        if cycle.flow.write_paused or not is_open or not cycle.chunked_encoding:
             return False
         cycle.transport.write(b"%x\r\n%b\r\n" % (len(part), part))
         return True

@@ -86,6 +86,10 @@ class Watching:
             while len(self.comments) == before:
                 await self.block()
 
+    def ask_too(self, target: str) -> None:
+        """Send another request on the same line, which waits behind the stream."""
+        self._writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
     def leave(self) -> None:
         """Cut the line."""
         self._writer.transport.abort()
