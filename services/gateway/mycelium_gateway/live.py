@@ -184,11 +184,8 @@ class Live:
         self.recent.forget(room_id)
         for watcher in list(self._watchers.get(room_id, ())):
             frame = frames.frame(self.epoch, fact.sequence, event, watcher.rooms[room_id])
-            watcher.push(frame, fact.sequence, room_id)
             self.leave(watcher, room_id)
-            del watcher.rooms[room_id]
-            if not watcher.rooms:
-                watcher.end()
+            watcher.erase(room_id, frame, fact.sequence)
 
     async def _ping(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from mycelium_kernel.tail import RawFact
 
 MakeFrame = Callable[[RawFact, str], bytes]
+BESIDE_BYTES = 1000  # what a fact takes in memory beside its data: its headers, its places here
 
 
 class _Kept:
@@ -30,7 +31,7 @@ class _Kept:
 
     @property
     def size(self) -> int:
-        return len(self.frame) + (len(self.fact.data) if self.fact else 0)
+        return BESIDE_BYTES + len(self.frame) + (len(self.fact.data) if self.fact else 0)
 
 
 class Recent:
@@ -63,6 +64,7 @@ class Recent:
         for kept in self._rooms.pop(room_id, ()):
             self._size -= kept.size
             kept.fact, kept.frame = None, b""
+            self._size += kept.size  # its place stays until it is the oldest
 
     def after(self, sequence: int, rooms: dict[str, str]) -> list[bytes] | None:
         """The frames of what came after a place in these rooms, by id and name; None: it is not all here any more."""

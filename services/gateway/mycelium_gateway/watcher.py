@@ -72,6 +72,18 @@ class Watcher:
         self._behind.append((room_id, None))
         self._wake()
 
+    def erase(self, room_id: str, deleted: bytes, sequence: int) -> None:
+        """The room is deleted. What a gate holds back of it goes: nobody can say any more who might have seen it."""
+        kept = [(one, chunk) for one, chunk in self._behind if one != room_id or chunk is None]
+        self._size -= sum(len(chunk) for _one, chunk in self._behind if chunk) - sum(
+            len(chunk) for _one, chunk in kept if chunk
+        )
+        self._behind = kept
+        self.push(deleted, sequence)
+        del self.rooms[room_id]
+        if not self.rooms:
+            self.end()
+
     def hold(self) -> None:
         """Keep everything back until `release`."""
         self.gate("")
@@ -103,7 +115,8 @@ class Watcher:
 
     async def _pass_gate(self) -> None:
         room_id = self._behind[0][0]
-        if room_id in self.rooms and not await self._may_see(room_id):
+        stays = room_id not in self.rooms or await self._may_see(room_id)
+        if not stays and room_id in self.rooms:  # else it was deleted while that was asked
             self._lose(room_id)
         else:
             del self._behind[0]

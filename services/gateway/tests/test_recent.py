@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mycelium_gateway.recent import Recent
+from mycelium_gateway.recent import BESIDE_BYTES, Recent
 from mycelium_kernel.tail import RawFact
 
 NAMES = {"a": "Alpha", "b": "Beta", "c": "Gamma"}
@@ -28,7 +28,7 @@ def test_each_fact_is_made_into_bytes_once() -> None:
         made.append(fact.sequence)
         return frame(fact, name)
 
-    recent = Recent(count, 1000)
+    recent = Recent(count, 100_000)
     for sequence in (1, 2, 3):
         recent.add("a", fact(sequence))
     assert recent.after(1, {"a": "Alpha"}) == recent.after(1, {"a": "Alpha"}) == [b"2 Alpha", b"3 Alpha"]
@@ -37,7 +37,7 @@ def test_each_fact_is_made_into_bytes_once() -> None:
 
 def test_what_was_before_the_start_is_not_known() -> None:
     """Nor is anything of the log that was there before another one."""
-    recent = Recent(frame, 1000)
+    recent = Recent(frame, 100_000)
     recent.start(7)
     recent.add("a", fact(8))
     assert recent.after(6, NAMES) is None
@@ -49,13 +49,22 @@ def test_what_was_before_the_start_is_not_known() -> None:
 
 def test_nothing_is_kept_of_an_erased_room() -> None:
     """Its text is in nobody's memory, made into bytes or not; other rooms stay."""
-    recent = Recent(frame, 1000)
+    recent = Recent(frame, 100_000)
     for sequence, room_id in enumerate("aabab", start=1):
         recent.add(room_id, fact(sequence))
     recent.after(1, NAMES)
     recent.forget("a")
     assert recent.after(0, NAMES) == [b"3 Beta", b"5 Beta"]
     assert not any(kept.fact or kept.frame for kept in recent._all if kept.room_id == "a")
+
+
+def test_rooms_that_come_and_go_for_ever_take_no_memory() -> None:
+    """What is kept of each is nothing, and that is not kept without end."""
+    recent = Recent(frame, 100_000)
+    for sequence in range(1, 1000):
+        recent.add("a", fact(sequence))
+        recent.forget("a")
+    assert len(recent._all) <= 100
 
 
 ADDED = st.tuples(st.just("add"), st.sampled_from("abc"))
@@ -65,7 +74,7 @@ OTHERS = st.one_of(
 )
 
 
-@given(st.lists(st.one_of(ADDED, OTHERS), max_size=40), st.integers(0, 20 * SIZE))
+@given(st.lists(st.one_of(ADDED, OTHERS), max_size=40), st.integers(0, 20 * (BESIDE_BYTES + SIZE)))
 def test_it_gives_all_that_came_after_a_place_or_says_that_it_can_not(steps: list[tuple[str, str]], limit: int) -> None:
     """Never a part, in the log's order, within its bytes; whoever was at the log's end is always served."""
     recent, all_facts, sequence = Recent(frame, limit), list[tuple[int, str]](), 0

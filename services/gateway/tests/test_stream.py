@@ -16,7 +16,7 @@ from services.gateway.tests.watching import watching
 
 AVERY = {"Mycelium-Handle": "avery"}
 FROM_BOTH = pytest.mark.parametrize(
-    "recent_bytes", [0, 2_000, GatewaySettings.stream_recent_bytes], ids=["feed", "a little memory", "memory"]
+    "recent_bytes", [0, 6_000, GatewaySettings.stream_recent_bytes], ids=["feed", "a little memory", "memory"]
 )
 
 

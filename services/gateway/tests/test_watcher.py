@@ -166,3 +166,41 @@ async def test_what_is_held_counts_against_a_slow_reader() -> None:
     watcher.hold()
     watcher.push(b"x" * 11, 1, "a")
     assert watcher.overflowed
+
+
+async def test_a_room_that_is_deleted_while_it_is_asked_about_is_told_as_gone_once() -> None:
+    """Its stream goes on with what else it watches."""
+    asked, deleted = asyncio.Event(), asyncio.Event()
+
+    async def may_see(_room_id: str) -> bool:
+        asked.set()
+        await deleted.wait()
+        return False
+
+    watcher = Watcher({"a": "A", "b": "B"}, 1000, may_see=may_see)
+    watcher.gate("a")
+    watcher.push(b"secret", 1, "a")
+    taking = asyncio.create_task(watcher.take())
+    await asyncio.wait_for(asked.wait(), 5)
+    watcher.erase("a", b"gone", 2)
+    deleted.set()
+    watcher.push(b"3", 3, "b")
+
+    assert await asyncio.wait_for(taking, 5) == b"gone3"
+
+
+async def test_nothing_behind_a_gate_of_a_deleted_room_is_told() -> None:
+    """Whether its reader might have seen it, nobody knows any more; so it is with what was held for who joins."""
+    for is_new in (False, True):
+        watcher = Watcher({"a": "A"}, 1000)
+        if is_new:
+            watcher.hold()
+        else:
+            watcher.gate("a")
+        watcher.push(b"secret", 1, "a")
+        watcher.erase("a", b"gone", 2)
+        if is_new:
+            watcher.release(["a"])
+
+        assert [await watcher.take(), await watcher.take()] == [b"gone", b""]
+        assert watcher._size == 0
