@@ -49,8 +49,8 @@ class Use:
 class Answer:
     """What came of asking the model: a text, or what went wrong and what to type next.
 
-    `gone` says that there is nobody left to answer: the room or the message was deleted meanwhile. `use` is what the
-    model took, which is not recorded yet; None when none was asked.
+    `gone` says that there is nobody left to answer, or to do it: the room, the message or the engine went meanwhile.
+    `use` is what the model took, which is not recorded yet; None when none was asked.
     """
 
     text: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from e2e.model import KEY, Model
+from e2e.model import KEY, Model, Question
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_engine.calls import Call
+from mycelium_engine.calls import Call, Limits
+from mycelium_engine.ledger import Ledger
 from mycelium_engine.mentions import drain
 from mycelium_engine.runs import Runs
 from mycelium_engine.service import service
@@ -37,6 +39,7 @@ class World:
     nats: NatsServer
     settings: EngineSettings
     room_id: str
+    server: Client
 
     @contextlib.asynccontextmanager
     async def engines(self, count: int) -> AsyncIterator[list[Runtime]]:
@@ -71,7 +74,9 @@ class World:
 
 
 @pytest.fixture
-async def world(nats: NatsServer, server: Client, key_file: str, model: Model, tmp_path: Path) -> AsyncIterator[World]:
+async def world(
+    nats: NatsServer, server: Client, client: Client, key_file: str, model: Model, tmp_path: Path
+) -> AsyncIterator[World]:
     """Everything but the engine service itself."""
     settings = EngineSettings(
         server.service_client.config.target_host,
@@ -82,7 +87,7 @@ async def world(nats: NatsServer, server: Client, key_file: str, model: Model, t
     async with running(nats, tmp_path / "tables"), asking(nats) as ask:
         room = (await ask(service_pb2.CreateRoomRequest(name="demo"))).room
         await ask(_engine())
-        yield World(ask, nats, settings, room.id)
+        yield World(ask, nats, settings, room.id, client)
 
 
 def _engine(*, paused: bool | None = None) -> service_pb2.SaveMemberRequest:
@@ -144,6 +149,31 @@ async def test_a_paused_engine_answers_when_it_is_resumed(world: World, model: M
 
     assert other.mentions == []
     assert len(model.asked) == 1
+
+
+async def test_who_takes_the_handle_of_an_engine_that_left_says_nothing_that_it_was_asked(
+    world: World, model: Model
+) -> None:
+    """Removed while the model is asked: what that took is counted, and nothing is posted under the handle."""
+    removed = threading.Event()
+
+    def hold(_question: Question) -> None:
+        removed.wait(BOUND_S)
+
+    model.on_asked = hold
+    async with world.engines(1) as (engine,):
+        message = await world.post("@greeter hello")
+        async with asyncio.timeout(BOUND_S):
+            while not model.asked:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await world.ask(service_pb2.RemoveMemberRequest(room="demo", handle="greeter"))
+        await world.ask(service_pb2.SaveMemberRequest(room="demo", handle="greeter", kind=views_pb2.MEMBER_KIND_AGENT))
+        removed.set()
+        ended = world.server.get_workflow_handle(f"HelloRun:{world.room_id}:{message.id}:greeter").result()
+        await asyncio.wait_for(ended, BOUND_S)
+        assert (await Ledger(engine, Limits()).read(world.room_id)).state is not None
+
+    assert not await world.replies(message)
 
 
 async def test_a_deleted_rooms_runs_and_what_they_spent_are_erased(world: World, server: Client) -> None:

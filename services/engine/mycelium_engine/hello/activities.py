@@ -40,6 +40,8 @@ class HelloActivities:
     async def call_model(self, call: Call) -> Answer:
         """The model's answer to the message as it stands now, or what went wrong. Raises `Unavailable`."""
         async with _heartbeat():
+            if not await self._is_there(call):
+                return Answer(gone=True)
             try:
                 message = await self._read(call)
             except Refusal as refusal:
@@ -48,6 +50,15 @@ class HelloActivities:
             account = Account(call.room_id, message.room, call.handle)
             step = f"{activity.info().workflow_id}:reply"
             return await asking.ask(self._model, self._ledger, account, step, told, message.content)
+
+    async def _is_there(self, call: Call) -> bool:
+        """Whether the engine is one of the room; once it left, its handle may be somebody else's."""
+        request = service_pb2.GetMemberRequest(room=call.room_id, handle=call.handle)
+        try:
+            reply = await self._bus.ask(request, service_pb2.GetMemberResponse, actor=_actor(call))
+        except Refusal:
+            return False
+        return reply.message.member.kind == views_pb2.MEMBER_KIND_ENGINE
 
     async def _read(self, call: Call) -> views_pb2.Message:
         request = service_pb2.GetMessageRequest(room=call.room_id, message=call.message_id)
@@ -60,6 +71,9 @@ class HelloActivities:
         async with _heartbeat():
             if reply.answer.use:
                 await self._ledger.record(reply.call.room_id, reply.answer.use, reply.call.handle)
+            if not await self._is_there(reply.call):
+                LOGGER.info("a reply is not posted: the engine was removed")
+                return
             try:
                 await self._post(reply, reply.answer, post_key(reply.run))
             except Refusal as refusal:
