@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from mycelium_engine import advice, prices
 from mycelium_engine.calls import Outcome
 from mycelium_engine.settings import ModelSettings
+from mycelium_kernel.settings import is_web_address
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -32,6 +33,7 @@ NO_KEY = "none"  # what a client must send to a server that wants no key
 SAID_CHARACTERS = 300
 TOKENS_MOST = 10**9  # of one question; whoever tells more does not count
 LOST = {"model.timeout", "model.failed", "model.unreadable"}  # a provider may have answered, and taken money for it
+SIGN_IN = re.compile(r"//[^/]*@")  # of an address: user and password
 SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{6,}", re.IGNORECASE)
 
 
@@ -113,13 +115,18 @@ def check(settings: ModelSettings) -> tuple[str, str]:
         raise ModelFailure(
             "model.not_configured", f"{provider} has no address here, and none is set", advice.to_set(settings, URL)
         )
-    if settings.base_url and urlsplit(settings.base_url).scheme not in {"http", "https"}:
-        raise ModelFailure(
-            "model.not_configured",
-            f"llm.base_url is {settings.base_url!r}, no http address",
-            advice.to_set(settings, URL),
-        )
+    if settings.base_url and not is_web_address(settings.base_url):
+        told = f"llm.base_url is {_shown(settings.base_url)!r}, no http address"
+        raise ModelFailure("model.not_configured", told, advice.to_set(settings, URL))
+    if not (settings.api_key.isascii() and settings.api_key.isprintable()):
+        told = "the key holds a character that no request can carry"
+        raise ModelFailure("model.not_configured", told, advice.to_set(settings, KEY))
     return provider, name
+
+
+def _shown(address: str) -> str:
+    """An address for everybody in the room: who signs in there, and what else the hub sends along, is nobody's."""
+    return SIGN_IN.sub("//…@", address.partition("#")[0].partition("?")[0])
 
 
 def _load(provider: str) -> None:
@@ -190,7 +197,7 @@ def _failure(settings: ModelSettings, error: Exception) -> ModelFailure:
     if status is not None and status >= 400:
         return ModelFailure("model.refused", f"the provider of {model} refuses the request, status {status}{said}")
     if isinstance(error, exceptions.ModelConnectionError) or any("Connection" in k.__name__ for k in kinds):
-        where = settings.base_url or "its provider"
+        where = _shown(settings.base_url) or "its provider"
         return ModelFailure("model.unreachable", f"{model} can't be reached at {where}", advice.to_set(settings, URL))
     return ModelFailure("model.unreadable", f"what {model} answered can't be read ({type(error).__name__})")
 

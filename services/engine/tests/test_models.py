@@ -93,6 +93,15 @@ async def test_nobody_at_the_address_is_told_with_the_address() -> None:
     assert "http://127.0.0.1:9" in said.detail
 
 
+@pytest.mark.parametrize("address", ["http://user:{}@127.0.0.1:9/v1?k={}#{}", "htp://user:{}@h", "http://user:{}@[h"])
+async def test_what_signs_in_at_the_address_is_told_to_nobody(address: str) -> None:
+    """Everybody in the room reads what is told."""
+    said = await failure(ModelSettings("ollama/llama3", address.replace("{}", "pass-word"), "", 30.0, 64))
+
+    assert "//…@" in said.detail
+    assert "pass-word" not in f"{said.detail} {said.next} {said!r} {said.__cause__!r}"
+
+
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
@@ -101,6 +110,10 @@ async def test_nobody_at_the_address_is_told_with_the_address() -> None:
         (ModelSettings("openai/gpt-4.1"), "needs a key"),
         (ModelSettings("elsewhere/some-model"), "has no address"),
         (ModelSettings("ollama/llama3", "localhost:11434"), "no http address"),
+        (ModelSettings("ollama/llama3", "http://["), "no http address"),
+        (ModelSettings("ollama/llama3", "http://h:70000"), "no http address"),
+        (ModelSettings("openai/gpt-4.1", "", "sk-é"), "no request can carry"),
+        (ModelSettings("openai/gpt-4.1", "", "one\nother"), "no request can carry"),
     ],
 )
 async def test_what_can_not_be_asked_says_what_to_set(settings: ModelSettings, word: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from mycelium_hub import settings
 from mycelium_kernel import settings as kernel_settings
@@ -34,8 +33,10 @@ def faults(folder: Path) -> list[Fault]:
     path = folder / "config.toml"
     try:
         written = _flat(kernel_settings.read(path))
-    except (kernel_settings.BadSetting, RecursionError) as error:
-        return [Fault("", str(error) or f"{path} is nested too deep to be read", f"mend {path}")]
+    except kernel_settings.BadSetting as error:
+        return [Fault("", str(error), f"mend {path}")]
+    except RecursionError:  # tables in tables by their names alone, which the file's reader can take
+        return [Fault("", f"{path} can't be read: it is nested too deep", f"mend {path}")]
     found: dict[str, Sourced] = {}
     wrong: list[Fault] = []
     for key, setting in _BY_KEY.items():
@@ -71,7 +72,7 @@ def _meant_otherwise(found: Mapping[str, Sourced]) -> Iterator[tuple[str, str]]:
 
 
 def _expected(setting: Setting, value: str) -> str:
-    if setting.unit == "url" and (urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).hostname):
+    if setting.unit == "url" and not kernel_settings.is_web_address(value):
         return "an http:// or https:// address"
     if setting.unit == "provider/model" and not all(value.partition("/")):
         return "provider/model"

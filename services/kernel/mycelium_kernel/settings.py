@@ -7,16 +7,21 @@ page and the CLI's `config` command.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 Value = str | int | float | bool
 Kind = Literal["str", "int", "float", "bool"]
 SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+LARGEST = 2**63 - 1  # what a message of the bus can hold
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no process can be handed the first of them at all
 
 
 @dataclass(frozen=True)
@@ -113,15 +118,16 @@ def _typed(setting: Setting, raw: object, source: str) -> Value:
     if setting.kind == "str":
         if isinstance(raw, list | dict):
             raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text")
+        if CONTROL.search(str(raw)):
+            raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text without control characters")
         return str(raw).lower() if setting.choices else str(raw)
     if isinstance(raw, bool):
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a number")
     kind = "a whole number" if setting.kind == "int" else "a number"
-    try:
+    number: int | float = math.nan
+    with contextlib.suppress(ValueError):
         number = int(str(raw)) if setting.kind == "int" else float(str(raw))
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    if not -LARGEST <= number <= LARGEST:  # also what is no number
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use {kind}")
     return number
 
@@ -132,5 +138,16 @@ def read(path: Path) -> Mapping[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):  # a service in a pod has no home
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except RecursionError:
+        raise BadSetting(f"{path} can't be read: it is nested too deep") from None
+    except (ValueError, OSError) as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise BadSetting(f"{path} can't be read: {error}") from None
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a client could be sent there: `http://` or `https://`, a host, perhaps a port."""
+    try:
+        place = urlsplit(text)
+        return place.scheme in {"http", "https"} and bool(place.hostname) and place.port != 0
+    except ValueError:  # brackets or a port that can't be
+        return False

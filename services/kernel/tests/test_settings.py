@@ -41,7 +41,21 @@ def test_a_switch_is_written_in_several_ways(raw: object) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "raw"),
-    [(PORT, "1.5"), (PORT, True), (PORT, "a"), (RATE, "nan"), (RATE, "inf"), (RATE, {}), (ON, "maybe"), (NAME, ["a"])],
+    [
+        (PORT, "1.5"),
+        (PORT, True),
+        (PORT, "a"),
+        (PORT, 10**400),
+        (PORT, -(2**63)),
+        (RATE, "nan"),
+        (RATE, "inf"),
+        (RATE, 10**400),
+        (RATE, {}),
+        (ON, "maybe"),
+        (NAME, ["a"]),
+        (NAME, "a\0b"),
+        (NAME, "\x1b[2J"),
+    ],
 )
 def test_a_wrong_value_is_named_with_its_source(setting: Setting, raw: object) -> None:
     """The sentence names the setting, the source, and what would be right."""
@@ -49,12 +63,26 @@ def test_a_wrong_value_is_named_with_its_source(setting: Setting, raw: object) -
         settings.parse(setting, raw, "here")
 
 
-@pytest.mark.parametrize("text", ["a = ", "\udcff"])
+@pytest.mark.parametrize("text", ["a = ", "\udcff", "a = 1" + "0" * 5000, "a = " + "[" * 3000])
 def test_a_file_that_cant_be_read_is_named(tmp_path: Path, text: str) -> None:
     """A broken file is not taken for an empty one."""
     (tmp_path / "config.toml").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(BadSetting, match=r"config\.toml can't be read"):
         settings.load(ALL, tmp_path, {})
+
+
+@pytest.mark.parametrize("text", ["http://h", "https://h.example:8443/v1?a=b", "http://[::1]:80", "http://user@h"])
+def test_a_web_address_can_be_called(text: str) -> None:
+    """A scheme of the web and a host."""
+    assert settings.is_web_address(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "h", "ftp://h", "http://", "http://[", "http://[zz]/", "http://h:x", "http://h:70000"]
+)
+def test_what_nobody_could_call_is_no_web_address(text: str) -> None:
+    """Also what can't even be taken apart."""
+    assert not settings.is_web_address(text)
 
 
 def test_without_a_home_there_is_no_file() -> None:
