@@ -1,8 +1,8 @@
 """A hub that starts itself again in its own process, with the settings as they are by then.
 
 The lock on the home, the listening socket, the process id and its terminal stay: nobody can take the home between,
-and whoever calls waits in the socket's queue instead of being turned away. What stays travels through a pipe, since
-the model's key is in it. When the new settings can't be started with, the hub comes back with those before.
+and whoever calls waits in the socket's queue instead of being turned away. What stays travels in a file without a
+name, since the model's key is in it. When the new settings can't be started with, the hub comes back with those before.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NoReturn
@@ -56,8 +57,8 @@ class Kept:
 
 def take(number: int) -> Kept:
     """What the process was handed, in the open file of that number."""
-    with open(number, "rb") as pipe:
-        said = json.loads(pipe.read())
+    with open(number, "rb") as file:
+        said = json.loads(file.read())
     kept = Kept(
         **{**said, "found": {name: tuple(one) for name, one in said["found"].items()}, "key": tuple(said["key"])}
     )
@@ -67,14 +68,31 @@ def take(number: int) -> Kept:
     return kept
 
 
+def _nameless(content: bytes) -> int:
+    """An open file that nobody else can find, in memory where the system has such. A pipe would take 64 KB only."""
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("kept")
+    else:
+        with tempfile.TemporaryFile() as unnamed:
+            number = os.dup(unnamed.fileno())
+    with open(number, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(number, 0, os.SEEK_SET)
+    return number
+
+
+def ignore_requests() -> None:
+    """Until the hub listens for them: by default the signal ends a process, and this one is a hub that only starts."""
+    signal.signal(ASKED, signal.SIG_IGN)
+
+
 def become(command: Sequence[str], kept: Kept, *, hidden: Mapping[str, str]) -> NoReturn:
     """Start this process anew by `command`, which is told what is kept; `hidden` goes back into its environment."""
-    reading, writing = os.pipe()
-    with open(writing, "wb") as pipe:
-        pipe.write(json.dumps(asdict(kept)).encode())
-    for descriptor in (reading, kept.lock, kept.listener):
+    handed = _nameless(json.dumps(asdict(kept)).encode())
+    for descriptor in (handed, kept.lock, kept.listener):
         if descriptor != GONE:
             os.set_inheritable(descriptor, True)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(command[0], [*command, f"--kept={reading}"], {**os.environ, **hidden})  # noqa: S606 - no shell is wanted
+    ignore_requests()
+    os.execve(command[0], [*command, f"--kept={handed}"], {**os.environ, **hidden})  # noqa: S606 - no shell is wanted

@@ -49,6 +49,7 @@ def serve(
     can't be started with: one that had others before comes back with those.
     """
     os.umask(0o077)
+    again.ignore_requests()
     allow_many_files()
     hidden = {name: os.environ[name] for name in KEY.environment if name in os.environ}
     try:

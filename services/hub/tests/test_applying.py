@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -133,8 +134,17 @@ def test_everything_wrong_in_the_file_is_named_and_nothing_is_touched(hub: HubCo
     path.write_text("= =")
     (fault,) = apply(hub, status=2)["wrong"]
     assert "can't be read" in fault["seen"]
-    path.write_text("x = " + "[" * 3000 + "]" * 3000)
-    assert len(apply(hub, "--check", status=2)["wrong"]) == 1
+    for text in ("x = " + "[" * 3000 + "]" * 3000, f"[{'x.' * 3000}x]\n", f"x = {'1' * 5000}\n"):
+        path.write_text(text)
+        (fault,) = apply(hub, "--check", status=2)["wrong"]
+        assert "can't be read" in fault["seen"]
+    path.write_text(
+        f"[llm]\nmax_turns_per_room = 1{'0' * 400}\nmodel = 'x/y'\nbase_url = 'http://['\n"
+        "[runtime]\nbind_addr = \"127.0.0.1\\u0000\"\n[telemetry]\ntraces_endpoint = 'http://h:70000'\n"
+    )
+    assert keys(apply(hub, "--check", status=2)["wrong"]) == [
+        "runtime.bind_addr", "llm.max_turns_per_room", "llm.base_url", "telemetry.traces_endpoint",
+    ]  # fmt: skip
     path.write_text("[log]\nlevel = 'debug'\n")
     assert (apply(hub, "--check")["outcome"], starts(hub)) == ("same", 1)
 
@@ -309,6 +319,29 @@ def test_nobody_who_posts_meanwhile_is_turned_away_or_loses_what_was_acknowledge
         more()
     assert load.acknowledged <= set(calls.texts(hub.url))
     assert not [error for error in load.lost if isinstance(error, ConnectionRefusedError)]
+
+
+def test_a_hub_that_is_asked_again_and_again_starts_again(hub: HubCommand, wait: Wait) -> None:
+    """The signal means one thing at any moment, also while the process is not yet a hub that listens for it."""
+    prepare(hub)
+    calls.post(hub.url, "kept")
+    pid = hub.home.owner()
+    assert pid
+    pace = threading.Event()
+    for _ in range(200):
+        os.kill(pid, again.ASKED)
+        pace.wait(0.01)
+    wait(hub.home.running)
+    assert calls.texts(hub.url) == ["kept"]
+    assert (hub.home.owner(), starts(hub) > 1) == (pid, True)
+
+
+def test_settings_may_be_long(hub: HubCommand) -> None:
+    """A hub hands them to itself, however long they are."""
+    hub.start()
+    write(hub, f"[runtime]\nallowed_hosts = '{'hub.example.com,' * 10_000}'\n")
+    assert apply(hub)["outcome"] == "applied"
+    assert apply(hub, "--restart")["outcome"] == "applied"
 
 
 def test_up_on_a_hub_that_runs_with_something_else_says_so(hub: HubCommand) -> None:

@@ -34,8 +34,11 @@ class Load:
         self.acknowledged: set[str] = set()
         self.lost: list[BaseException] = []
         self.ending = threading.Event()
-        work = [self._post] * WRITERS + [self._wait, self._watch]
-        self._threads = [threading.Thread(target=self._repeat, args=(one,)) for one in work]
+        work = [self._post] * WRITERS
+        self._writers = [threading.Thread(target=self._repeat, args=(one,)) for one in work]
+        # These end with the hub: nothing ends them while it runs, and nobody waits for them.
+        held = (self._wait, self._watch)
+        self._readers = [threading.Thread(target=self._repeat, args=(one,), daemon=True) for one in held]
 
     def _repeat(self, work: Callable[[], None]) -> None:
         while not self.ending.is_set():
@@ -61,13 +64,13 @@ class Load:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        for thread in self._threads:
+        for thread in (*self._writers, *self._readers):
             thread.start()
         try:
             yield
         finally:
             self.ending.set()
-            for thread in self._threads:
+            for thread in self._writers:
                 thread.join(timeout=30)
 
 
