@@ -54,6 +54,7 @@ class Runtime:
     _server: Server | None = None
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
     _faults: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _tells: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     @property
     def epoch(self) -> str:
@@ -77,11 +78,15 @@ class Runtime:
         said: dict[str, Any] = {"status": status, "detail": detail, "version": self.service.version}
         if self.tables:
             said["position"] = self.tables.position
-        return said
+        return said | {part: say() for part, say in self._tells.items()}
 
     def report(self, part: str, fault: str, for_s: float = math.inf) -> None:
         """Say in health, for that long, that a part does not work; an empty fault says that it works again."""
         self._faults[part] = (fault, time.monotonic() + for_s if fault else 0.0)
+
+    def tell(self, part: str, say: Callable[[], Any]) -> None:
+        """Have health show what `say` returns of a part at the moment."""
+        self._tells[part] = say
 
     def spawn(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a worker until the service stops; when it ends by an error, log it, say so in health, start it again."""

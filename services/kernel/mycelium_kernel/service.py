@@ -131,9 +131,10 @@ class LogQuery:
 
 @dataclass(frozen=True)
 class Direct:
-    """A request to a service without tables: `run(runtime, request, context)` gives the answer and its fact's place.
+    """A request for which tables alone don't do: `run(runtime, request, context)` gives the answer and a fact's place.
 
-    The place is 0 when no fact was appended.
+    The place is 0 when no fact was appended. It may wait for others. One that reads tables too sees every write before
+    it after `await runtime.projector.catch_up()`.
     """
 
     request: type[Message]

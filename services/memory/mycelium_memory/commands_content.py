@@ -9,7 +9,7 @@ from typing import Any
 
 from mycelium.memory.v1 import service_pb2, views_pb2
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import fields, frontmatter, links
+from mycelium_memory import fields, frontmatter, links, sections
 
 BODY_BYTES = 512 * 1024
 FIELD_CHARACTERS = 100
@@ -39,7 +39,7 @@ def merged(before: views_pb2.Content | None, request: service_pb2.WriteDocumentR
         content.expandable = request.expandable
     if request.HasField("unsearched"):
         content.unsearched = request.unsearched
-    _link(content)
+    _read(content)
     return content
 
 
@@ -59,7 +59,7 @@ def checked(content: views_pb2.Content) -> views_pb2.Content:
             if name in fields.MANAGED:
                 raise Refusal("memory.field_managed", f"the field {name!r} is written by the hub")
         kept.fields_yaml, kept.fields_json = fields.change(content.fields_yaml, {}), to_json(values)
-    _link(kept)
+    _read(kept)
     return kept
 
 
@@ -78,12 +78,15 @@ def of_file(file: str) -> views_pb2.Content:
         check_field(name)
     if parsed.meta:
         content.fields_yaml, content.fields_json = parsed.fields, to_json(parsed.meta)
-    _link(content)
+    _read(content)
     return content
 
 
-def _link(content: views_pb2.Content) -> None:
-    """What the content links to is found once, when it is decided, so that tables need not read markdown."""
+def _read(content: views_pb2.Content) -> None:
+    """Links and headings are found once, when the content is decided, so that tables need not read markdown."""
+    del content.headings[:]
+    for heading in sections.headings(content.body):
+        content.headings.add(title=heading.title, level=heading.level, start=heading.start)
     values = json.loads(content.fields_json) if content.fields_json else {}
     del content.links[:]
     for link in links.extract(content.body, values):

@@ -109,12 +109,20 @@ class Meaning:
         self._refused.pop((room_id, document), None)
         self._wake.set()
 
-    def renew(self) -> int:
-        """Make every vector again; how many documents that are."""
+    def renew(self, room_id: str = "") -> int:
+        """Make every vector again, or those of a room; how many documents that are."""
         self._new.times = 0
-        self._refused.clear()
-        self._new.backlog.update({(one.room_id, one.document): None for one in self._source.documents()})
-        return len(self._new.backlog)
+        keys = [(one.room_id, one.document) for one in self._source.documents() if room_id in {"", one.room_id}]
+        for key in keys:
+            self._refused.pop(key, None)
+        self._new.backlog.update(dict.fromkeys(keys))
+        return len(keys)
+
+    def waiting(self, rooms: Iterable[str]) -> int:
+        """How many documents of these rooms can't be found yet, or only as they were."""
+        looked = set(rooms)
+        waiting = {*self._fresh, *self._doing, *(self._old or self._new).backlog}
+        return sum(1 for room_id, _document in waiting if room_id in looked)
 
     def room_gone(self, room_id: str) -> None:
         """A room was deleted."""
@@ -148,11 +156,9 @@ class Meaning:
 
     async def settled(self, rooms: Sequence[str], within_s: float) -> bool:
         """Whether everything that was written to these rooms until now is found, waiting for it `within_s` at most."""
-        looked = set(rooms)
 
         def is_settled() -> bool:
-            waiting = {*self._fresh, *self._doing, *(self._old or self._new).backlog}
-            return not self._why and not any(room_id in looked for room_id, _document in waiting)
+            return not self._why and not self.waiting(rooms)
 
         try:
             async with asyncio.timeout(within_s), self._rested:

@@ -6,7 +6,7 @@ from mycelium.memory.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
-from mycelium_memory import keys
+from mycelium_memory import keys, sections, words
 from mycelium_memory.commands_content import summary_of, text_of
 
 
@@ -29,6 +29,10 @@ def document_written(tables: Tables, event: events_pb2.DocumentWritten, stored: 
         len(text.encode()), event.origin, event.moved_from,
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, folded, list(event.content.tags))
+    headings = [sections.Heading(one.title, one.level, one.start) for one in event.content.headings]
+    named = " ".join([event.key, *event.content.tags])
+    parts = sections.parted(text, headings)
+    words.put(tables, event.room_id, document_id, stored.sequence, named, text, parts)
 
 
 def document_removed(tables: Tables, event: events_pb2.DocumentRemoved, stored: Stored) -> None:
@@ -43,6 +47,7 @@ def document_removed(tables: Tables, event: events_pb2.DocumentRemoved, stored: 
         event.room_id, document_id, event.version, stored.sequence, at, event.removed_by, event.origin,
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, "", [])
+    words.drop(tables, event.room_id, document_id, stored.sequence)
 
 
 def _tag(tables: Tables, room_id: str, document_id: str, folded: str, tags: list[str]) -> None:

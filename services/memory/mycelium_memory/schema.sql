@@ -39,6 +39,7 @@ CREATE TABLE document (
   PRIMARY KEY (room_id, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX document_folded ON document (room_id, folded);
+CREATE INDEX document_sequence ON document (sequence);
 CREATE INDEX document_listed ON document (room_id, folded) WHERE removed = 0;
 
 -- The tags of documents that are there.
@@ -67,3 +68,38 @@ CREATE TABLE version (
   PRIMARY KEY (room_id, document_id, version)
 ) WITHOUT ROWID;
 CREATE INDEX version_time ON version (room_id, document_id, at, version);
+
+-- Sections of documents as they are now, and the words of each as the index has them.
+CREATE TABLE passage (
+  passage INTEGER PRIMARY KEY,        -- 4096 times the sequence of its version, and which section it is
+  room_id TEXT NOT NULL,
+  document_id TEXT NOT NULL,
+  slug TEXT NOT NULL,                 -- what a link names it by; empty for what stands before the first heading
+  title TEXT NOT NULL,
+  start INTEGER NOT NULL,             -- where it begins in the text, in characters
+  end INTEGER NOT NULL,
+  words INTEGER NOT NULL,             -- how many
+  said TEXT NOT NULL
+);
+CREATE INDEX passage_document ON passage (room_id, document_id);
+
+-- What a search of a room has to know of all of its sections.
+CREATE TABLE shelf (
+  room_id TEXT PRIMARY KEY,
+  mark INTEGER NOT NULL,              -- what its words begin with in the index: the sequence of its first document
+  passages INTEGER NOT NULL,
+  words INTEGER NOT NULL,             -- of all of them
+  sequence INTEGER NOT NULL           -- of the last fact of a document
+) WITHOUT ROWID;
+
+-- The index of words, by passage; the texts themselves are not kept twice. Kept in step by the triggers, whoever
+-- changes a passage. The two beneath it read it: how many passages have a word, and where each word stands.
+CREATE VIRTUAL TABLE passage_words USING fts5 (said, content = '', columnsize = 0, tokenize = 'ascii');
+CREATE VIRTUAL TABLE passage_count USING fts5vocab (passage_words, row);
+CREATE VIRTUAL TABLE passage_place USING fts5vocab (passage_words, instance);
+CREATE TRIGGER passage_said AFTER INSERT ON passage BEGIN
+  INSERT INTO passage_words (rowid, said) VALUES (new.passage, new.said);
+END;
+CREATE TRIGGER passage_unsaid AFTER DELETE ON passage BEGIN
+  INSERT INTO passage_words (passage_words, rowid, said) VALUES ('delete', old.passage, old.said);
+END;

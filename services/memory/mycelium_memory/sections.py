@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -24,6 +24,15 @@ TITLE_CHARACTERS = 300
 PIECE_CHARACTERS = 1_000  # about 256 tokens of English, which the smaller of the models reads at once
 MARKUP = re.compile(r"[\\`*_\[\]<&!]")
 WORD = re.compile(r"\S")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What begins a section: its title without markup, its level, and where it begins in the text."""
+
+    title: str
+    level: int
+    start: int
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,11 @@ class Piece:
 
 def split(body: str) -> list[Section]:
     """The sections in order; together they are the whole text, but for empty lines before the first heading."""
-    headings = list(_headings(body))
+    return parted(body, list(headings(body)))
+
+
+def parted(body: str, headings: Sequence[Heading]) -> list[Section]:
+    """The sections of a text whose headings are known: takes no time, however long it is."""
     first = headings[0].start if headings else len(body)
     found = [Section("", "", 0, 0, first, first)] if body[:first].strip() else []
     ends = [*(each.start for each in headings[1:]), len(body)][: len(headings)]
@@ -85,13 +98,6 @@ def pieces(body: str, most: int = PIECE_CHARACTERS) -> list[Piece]:
     return [piece for section in split(body) for piece in _pieces(body, section, most)]
 
 
-@dataclass(frozen=True)
-class _Heading:
-    title: str
-    level: int
-    start: int
-
-
 class _Slugs:
     """Slugs that were given out."""
 
@@ -109,14 +115,15 @@ class _Slugs:
         return result
 
 
-def _headings(body: str) -> Iterator[_Heading]:
+def headings(body: str) -> Iterator[Heading]:
+    """The headings of a text that begin a section, in order."""
     if markdown.too_much(body):
         return
     blocks = markdown.blocks(body)
     count = 0
     for token, inside in zip(blocks.tokens, blocks.tokens[1:], strict=False):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            yield _Heading(_title(inside), int(token.tag[1:]), blocks.start_of(token.map[0]))
+            yield Heading(_title(inside), int(token.tag[1:]), blocks.start_of(token.map[0]))
             count += 1
             if count == SECTIONS:
                 return

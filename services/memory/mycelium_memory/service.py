@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, transfer_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, search_pb2, service_pb2, transfer_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import subjects
-from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
+from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projection, Query, Service
 from mycelium_memory import (
     commands_documents,
     commands_files,
@@ -18,7 +18,12 @@ from mycelium_memory import (
     queries_documents,
     queries_transfer,
     rooms_seen,
+    words,
 )
+from mycelium_memory.index import Index
+from mycelium_memory.nearest import Elsewhere, Here
+from mycelium_memory.queries_search import Search
+from mycelium_memory.settings import IndexSettings
 
 VERSION = "0.1.0"
 
@@ -40,20 +45,33 @@ PROJECTION = Projection(
         events_pb2.DocumentsImported: (Evolution(events_pb2.DocumentsImportState, model.move_import),),
         events_pb2.DocumentRemoved: (Evolution(events_pb2.DocumentState, model.remove),),
     },
-    room_tables=("room", "member"),
+    room_tables=("room", "member", "shelf"),
     swept_tables={
         "document": "room_id, document_id",
         "version": "room_id, document_id, version",
         "tag": "room_id, tag, folded",
+        "passage": "passage",
     },
+    tidy=words.merge,
     erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
     feed=False,
 )
 
 
-def service() -> Service:
-    """The service."""
-    return Service(name=model.MEMORY, version=VERSION, projection=PROJECTION, commands=_commands(), queries=_queries())
+def service(owned: IndexSettings | None = None) -> Service:
+    """The service. `owned`: this replica keeps the index of meaning, which the others ask; one replica is told to."""
+    index = Index(owned) if owned else None
+    here = Here(index) if index else None
+    search = Search(here or Elsewhere())
+    return Service(
+        name=model.MEMORY,
+        version=VERSION,
+        projection=PROJECTION,
+        commands=_commands(),
+        queries=_queries(),
+        direct=(Direct(search_pb2.SearchDocumentsRequest, search.run), *(here.answers() if here else ())),
+        workers=(index.work,) if index else (),
+    )
 
 
 def _commands() -> tuple[Command, ...]:

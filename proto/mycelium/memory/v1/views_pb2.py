@@ -25,25 +25,27 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/memory/v1/views.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n\x04Link\x12\x0e\n\x06target\x18\x01 \x01(\t\x12\x0f\n\x07section\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12*\n\x04kind\x18\x04 \x01(\x0e\x32\x1c.mycelium.memory.v1.LinkKind\x12\x0c\n\x04type\x18\x05 \x01(\t\x12\x0c\n\x04room\x18\x06 \x01(\t\x12\r\n\x05start\x18\x07 \x01(\r\x12\x0b\n\x03\x65nd\x18\x08 \x01(\r\"\xb4\x01\n\x07\x43ontent\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x12\n\nvalue_json\x18\x02 \x01(\t\x12\x13\n\x0b\x66ields_yaml\x18\x03 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x04 \x01(\t\x12\x0c\n\x04tags\x18\x05 \x03(\t\x12\x12\n\nexpandable\x18\x06 \x01(\x08\x12\x12\n\nunsearched\x18\x07 \x01(\x08\x12\'\n\x05links\x18\x08 \x03(\x0b\x32\x18.mycelium.memory.v1.Link\"_\n\x08Replaced\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x12\n\nupdated_by\x18\x02 \x01(\t\x12.\n\nupdated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe0\x02\n\x08\x44ocument\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12,\n\x07\x63ontent\x18\x04 \x01(\x0b\x32\x1b.mycelium.memory.v1.Content\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x08 \x01(\t\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\n \x01(\t\x12.\n\x08replaced\x18\x0b \x01(\x0b\x32\x1c.mycelium.memory.v1.Replaced\x12\x0f\n\x07summary\x18\x0c \x01(\t\x12\x10\n\x08sequence\x18\r \x01(\x04\"\xe1\x01\n\x07Version\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x12\n\nupdated_by\x18\x02 \x01(\t\x12.\n\nupdated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07removed\x18\x04 \x01(\x08\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\r\n\x05\x62ytes\x18\x06 \x01(\x04\x12*\n\x06origin\x18\x07 \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nmoved_from\x18\x08 \x01(\t\x12\x10\n\x08sequence\x18\t \x01(\x04*U\n\x06Origin\x12\x16\n\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x0f\n\x0bORIGIN_CALL\x10\x01\x12\x0f\n\x0bORIGIN_FILE\x10\x02\x12\x11\n\rORIGIN_IMPORT\x10\x03*v\n\x08LinkKind\x12\x19\n\x15LINK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eLINK_KIND_WIKI\x10\x01\x12\x11\n\rLINK_KIND_URL\x10\x02\x12\x13\n\x0fLINK_KIND_EMBED\x10\x03\x12\x13\n\x0fLINK_KIND_FIELD\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/memory/v1/views.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n\x04Link\x12\x0e\n\x06target\x18\x01 \x01(\t\x12\x0f\n\x07section\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12*\n\x04kind\x18\x04 \x01(\x0e\x32\x1c.mycelium.memory.v1.LinkKind\x12\x0c\n\x04type\x18\x05 \x01(\t\x12\x0c\n\x04room\x18\x06 \x01(\t\x12\r\n\x05start\x18\x07 \x01(\r\x12\x0b\n\x03\x65nd\x18\x08 \x01(\r\"\xe3\x01\n\x07\x43ontent\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x12\n\nvalue_json\x18\x02 \x01(\t\x12\x13\n\x0b\x66ields_yaml\x18\x03 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x04 \x01(\t\x12\x0c\n\x04tags\x18\x05 \x03(\t\x12\x12\n\nexpandable\x18\x06 \x01(\x08\x12\x12\n\nunsearched\x18\x07 \x01(\x08\x12\'\n\x05links\x18\x08 \x03(\x0b\x32\x18.mycelium.memory.v1.Link\x12-\n\x08headings\x18\t \x03(\x0b\x32\x1b.mycelium.memory.v1.Heading\"6\n\x07Heading\x12\r\n\x05title\x18\x01 \x01(\t\x12\r\n\x05level\x18\x02 \x01(\r\x12\r\n\x05start\x18\x03 \x01(\r\"_\n\x08Replaced\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x12\n\nupdated_by\x18\x02 \x01(\t\x12.\n\nupdated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe0\x02\n\x08\x44ocument\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12,\n\x07\x63ontent\x18\x04 \x01(\x0b\x32\x1b.mycelium.memory.v1.Content\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x08 \x01(\t\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\n \x01(\t\x12.\n\x08replaced\x18\x0b \x01(\x0b\x32\x1c.mycelium.memory.v1.Replaced\x12\x0f\n\x07summary\x18\x0c \x01(\t\x12\x10\n\x08sequence\x18\r \x01(\x04\"\xe1\x01\n\x07Version\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x12\n\nupdated_by\x18\x02 \x01(\t\x12.\n\nupdated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07removed\x18\x04 \x01(\x08\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\r\n\x05\x62ytes\x18\x06 \x01(\x04\x12*\n\x06origin\x18\x07 \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nmoved_from\x18\x08 \x01(\t\x12\x10\n\x08sequence\x18\t \x01(\x04*U\n\x06Origin\x12\x16\n\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x0f\n\x0bORIGIN_CALL\x10\x01\x12\x0f\n\x0bORIGIN_FILE\x10\x02\x12\x11\n\rORIGIN_IMPORT\x10\x03*v\n\x08LinkKind\x12\x19\n\x15LINK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eLINK_KIND_WIKI\x10\x01\x12\x11\n\rLINK_KIND_URL\x10\x02\x12\x13\n\x0fLINK_KIND_EMBED\x10\x03\x12\x13\n\x0fLINK_KIND_FIELD\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.memory.v1.views_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ORIGIN']._serialized_start=1106
-  _globals['_ORIGIN']._serialized_end=1191
-  _globals['_LINKKIND']._serialized_start=1193
-  _globals['_LINKKIND']._serialized_end=1311
+  _globals['_ORIGIN']._serialized_start=1209
+  _globals['_ORIGIN']._serialized_end=1294
+  _globals['_LINKKIND']._serialized_start=1296
+  _globals['_LINKKIND']._serialized_end=1414
   _globals['_LINK']._serialized_start=88
   _globals['_LINK']._serialized_end=241
   _globals['_CONTENT']._serialized_start=244
-  _globals['_CONTENT']._serialized_end=424
-  _globals['_REPLACED']._serialized_start=426
-  _globals['_REPLACED']._serialized_end=521
-  _globals['_DOCUMENT']._serialized_start=524
-  _globals['_DOCUMENT']._serialized_end=876
-  _globals['_VERSION']._serialized_start=879
-  _globals['_VERSION']._serialized_end=1104
+  _globals['_CONTENT']._serialized_end=471
+  _globals['_HEADING']._serialized_start=473
+  _globals['_HEADING']._serialized_end=527
+  _globals['_REPLACED']._serialized_start=529
+  _globals['_REPLACED']._serialized_end=624
+  _globals['_DOCUMENT']._serialized_start=627
+  _globals['_DOCUMENT']._serialized_end=979
+  _globals['_VERSION']._serialized_start=982
+  _globals['_VERSION']._serialized_end=1207
 # @@protoc_insertion_point(module_scope)

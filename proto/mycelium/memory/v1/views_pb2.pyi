@@ -144,6 +144,7 @@ class Content(_message.Message):
     EXPANDABLE_FIELD_NUMBER: _builtins.int
     UNSEARCHED_FIELD_NUMBER: _builtins.int
     LINKS_FIELD_NUMBER: _builtins.int
+    HEADINGS_FIELD_NUMBER: _builtins.int
     body: _builtins.str
     """The text; empty when the document holds a value."""
     value_json: _builtins.str
@@ -164,6 +165,10 @@ class Content(_message.Message):
     def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___Link]:
         """What it links to."""
 
+    @_builtins.property
+    def headings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Heading]:
+        """The headings of its text that begin a section, in order."""
+
     def __init__(
         self,
         *,
@@ -175,14 +180,45 @@ class Content(_message.Message):
         expandable: _builtins.bool = ...,
         unsearched: _builtins.bool = ...,
         links: _abc.Iterable[Global___Link] | None = ...,
+        headings: _abc.Iterable[Global___Heading] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "expandable", b"expandable", "fields_json", b"fields_json", "fields_yaml", b"fields_yaml", "links", b"links", "tags", b"tags", "unsearched", b"unsearched", "value_json", b"value_json"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "expandable", b"expandable", "fields_json", b"fields_json", "fields_yaml", b"fields_yaml", "headings", b"headings", "links", b"links", "tags", b"tags", "unsearched", b"unsearched", "value_json", b"value_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Content: _TypeAlias = Content  # noqa: Y015
+
+@_typing.final
+class Heading(_message.Message):
+    """Heading is the line of a text that begins a section."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TITLE_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    title: _builtins.str
+    """What it says, without markup, on one line."""
+    level: _builtins.int
+    """1 to 6."""
+    start: _builtins.int
+    """Where it begins in the text, in characters."""
+    def __init__(
+        self,
+        *,
+        title: _builtins.str = ...,
+        level: _builtins.int = ...,
+        start: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "start", b"start", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Heading: _TypeAlias = Heading  # noqa: Y015
 
 @_typing.final
 class Replaced(_message.Message):
