@@ -17,7 +17,7 @@ TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests co
 ARGS ?=
 # Test files that run at the same time; most of them wait for servers.
 WORKERS ?= 3
-PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed
+PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed peer-vectors
 
 export PATH := $(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)

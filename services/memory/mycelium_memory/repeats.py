@@ -17,7 +17,7 @@ class Repeats(Generic[A]):
     """Answers by question and by the rooms that were looked at.
 
     Take a `mark` before reading what the answer is made from and give it to `keep`: an answer into which a write came
-    meanwhile is not kept.
+    meanwhile is never found.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -45,8 +45,6 @@ class Repeats(Generic[A]):
     def keep(self, question: Hashable, rooms: Iterable[str], mark: tuple[int, ...], answer: A) -> None:
         """Keep an answer that was made from what was there at `mark`."""
         key = (question, tuple(rooms))
-        if mark != self.mark(key[1]):
-            return
         self._answers[key] = (mark, answer)
         self._answers.move_to_end(key)
         while len(self._answers) > self._most:

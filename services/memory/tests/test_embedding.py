@@ -72,12 +72,14 @@ async def test_vectors_come_in_the_order_of_the_texts_whatever_their_number(embe
 
 
 async def test_a_question_overtakes_the_texts_that_wait(embedder: Embedder) -> None:
-    """It is answered while a long batch is still being done."""
-    batch = asyncio.create_task(embedder.embed(["a long text about nothing in particular " * 60] * 40))
-    await embedder.embed(["wait for a piece"])  # takes turns with the batch, so the batch has begun
-    await embedder.embed_query("what is going on?", patience_s=60)
+    """It is answered while a long batch, here one that is not even sent in pieces, is still being done."""
+    await embedder.embed(["it is up"])
+    texts = ["a long text about nothing in particular " * 60] * 12
+    batch = asyncio.create_task(embedder._ask(texts, urgent=False, within_s=60, patience_s=0))
+    await asyncio.sleep(0)  # it has been sent
+    await embedder.embed_query("what is going on?")
     assert not batch.done()
-    batch.cancel()
+    assert len(await batch) == 12
 
 
 async def test_a_killed_embedder_fails_what_was_asked_and_is_started_again(embedder: Embedder) -> None:
@@ -124,6 +126,7 @@ asyncio.run(main())
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     assert parent.stdout is not None
     child = int(await parent.stdout.readline())
+    os.kill(child, signal.SIGSTOP)  # as busy as can be: it can't see that its standard input has ended
     parent.kill()
     await parent.wait()
     await ended(child)
