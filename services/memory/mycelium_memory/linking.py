@@ -8,26 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Protocol
 
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import keys, links, sections
+from mycelium_memory import keys, sections
 from mycelium_memory.links import Link
+from mycelium_memory.sections import Section
 
-EXPANDED_CHARACTERS = 2 * 1024 * 1024  # of all embedded texts
+EXPANDED_BYTES = 2 * 1024 * 1024  # of all embedded texts
 
 State = Literal["ok", "broken", "no_section", "not_expandable", "other_room", "too_large"]
 
 
+class Linkable(Protocol):
+    """A document that can be linked to."""
+
+    @property
+    def body(self) -> str:
+        """Its text."""
+
+    @property
+    def expandable(self) -> bool:
+        """Whether others may embed it."""
+
+    def section(self, name: str) -> Section | None:
+        """The section of that name."""
+
+
 @dataclass(frozen=True)
 class Target:
-    """A document that can be linked to."""
+    """A document whose text is at hand."""
 
     body: str
     expandable: bool = False
 
+    @cached_property
+    def _sections(self) -> dict[str, Section]:
+        return sections.by_slug(sections.split(self.body))
 
-Lookup = Callable[[str], Target | None]
+    def section(self, name: str) -> Section | None:
+        """The section of that name."""
+        return sections.named(self._sections, name)
+
+
+Lookup = Callable[[str], Linkable | None]
 
 
 @dataclass(frozen=True)
@@ -47,51 +72,76 @@ class Expanded:
     problems: tuple[Resolved, ...]
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The keys that a link may lead to, in their stored form and empty where they can't be keys.
+
+    It leads to the first that is there; the second is for keys that have the sign of a section in them.
+    """
+
+    key: str
+    whole: str = ""
+
+
+def candidates(link: Link, own: str = "") -> Candidates:
+    """The keys that a link may lead to from the document `own`. None for a link to another room."""
+    if link.room:
+        return Candidates("")
+    whole = _key(f"{link.target}#{link.section}") if link.section else ""
+    return Candidates(_key(link.target or own), whole)
+
+
 def resolve(found: Iterable[Link], lookup: Lookup, own: str = "") -> list[Resolved]:
     """What each link leads to. `lookup` is asked for stored keys; `own` is the key of the document itself."""
     return [_resolve(link, lookup, own)[0] for link in found]
 
 
-def expand(body: str, lookup: Lookup, own: str = "") -> Expanded:
-    """A text with the texts that it embeds in place of `![[…]]`; what those embed stays as it is written."""
+def expand(body: str, found: Iterable[Link], lookup: Lookup, own: str = "") -> Expanded:
+    """A text with the texts that it embeds in place of `![[…]]`; what those embed stays as it is written.
+
+    `found` are the links of the text. Once there is no room for one, nothing more is put in.
+    """
     parts: list[str] = []
     problems: list[Resolved] = []
     position, added = 0, 0
-    for link in links.extract(body, {}):
+    for link in found:
         if link.kind != "embed":
             continue
-        resolved, text = _resolve(link, lookup, own)
-        if resolved.state == "ok" and added + len(text) > EXPANDED_CHARACTERS:
+        resolved, read = _resolve(link, lookup, own)
+        if resolved.state == "ok":
+            text = read() if added <= EXPANDED_BYTES else ""
+            added += len(text.encode())
+            if added <= EXPANDED_BYTES:
+                parts += [body[position : link.start], text]
+                position = link.end
+                continue
             resolved = Resolved(link, resolved.key, "too_large")
-        if resolved.state != "ok":
-            problems.append(resolved)
-            continue
-        parts += [body[position : link.start], text]
-        position, added = link.end, added + len(text)
+        problems.append(resolved)
     return Expanded("".join([*parts, body[position:]]), tuple(problems))
 
 
-def _resolve(link: Link, lookup: Lookup, own: str) -> tuple[Resolved, str]:
-    """What a link leads to, and the text there."""
+def _resolve(link: Link, lookup: Lookup, own: str) -> tuple[Resolved, Callable[[], str]]:
+    """What a link leads to, and how to read the text there."""
     if link.room:
-        return Resolved(link, _key(link.target), "other_room"), ""
-    key, section = _key(link.target or own), link.section
-    target = lookup(key) if key else None
-    if target is None and section:  # a key may have the sign itself
-        whole = _key(f"{link.target}#{section}")
-        target = lookup(whole) if whole else None
-        key, section = (whole, "") if target else (key, section)
+        return Resolved(link, _key(link.target), "other_room"), str
+    may, section = candidates(link, own), link.section
+    key, target = may.key, lookup(may.key) if may.key else None
+    if target is None and may.whole:
+        target = lookup(may.whole)
+        key, section = (may.whole, "") if target else (key, section)
     if target is None:
-        return Resolved(link, key, "broken"), ""
-    text = target.body
-    if section:
-        part = sections.find(text, section)
-        if part is None:
-            return Resolved(link, key, "no_section"), ""
-        text = text[part.start : part.whole_end]
+        return Resolved(link, key, "broken"), str
+    part = target.section(section) if section else None
+    if section and part is None:
+        return Resolved(link, key, "no_section"), str
     if link.kind == "embed" and not target.expandable:
-        return Resolved(link, key, "not_expandable"), ""
-    return Resolved(link, key, "ok"), text.strip("\r\n")
+        return Resolved(link, key, "not_expandable"), str
+    return Resolved(link, key, "ok"), lambda: _text(target, part)
+
+
+def _text(target: Linkable, part: Section | None) -> str:
+    text = target.body[part.start : part.whole_end] if part else target.body
+    return text.strip("\r\n")
 
 
 def _key(written: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mycelium.memory.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
-from mycelium_memory import keys, sections, words
+from mycelium_memory import keys, linking, sections, views, words
 from mycelium_memory.commands_content import summary_of, text_of
 
 
@@ -29,10 +31,10 @@ def document_written(tables: Tables, event: events_pb2.DocumentWritten, stored: 
         len(text.encode()), event.origin, event.moved_from,
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, folded, list(event.content.tags))
-    headings = [sections.Heading(one.title, one.level, one.start) for one in event.content.headings]
     named = " ".join([event.key, *event.content.tags])
-    parts = sections.parted(text, headings)
+    parts = sections.parted(text, views.headings(event.content))
     words.put(tables, event.room_id, document_id, stored.sequence, named, text, parts)
+    _link(tables, event.room_id, event.key, event.content.links)
 
 
 def document_removed(tables: Tables, event: events_pb2.DocumentRemoved, stored: Stored) -> None:
@@ -48,9 +50,22 @@ def document_removed(tables: Tables, event: events_pb2.DocumentRemoved, stored: 
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, "", [])
     words.drop(tables, event.room_id, document_id, stored.sequence)
+    _link(tables, event.room_id, event.key, [])
 
 
 def _tag(tables: Tables, room_id: str, document_id: str, folded: str, tags: list[str]) -> None:
     tables.execute("DELETE FROM tag WHERE room_id = ? AND document_id = ?", room_id, document_id)
     for tag in tags:
         tables.execute("INSERT INTO tag VALUES (?, ?, ?, ?)", room_id, tag.casefold(), folded, document_id)
+
+
+def _link(tables: Tables, room_id: str, key: str, links: Iterable[views_pb2.Link]) -> None:
+    """A row for each key that a link may lead to. Those of a document to itself are not looked for."""
+    source = keys.fold(key)
+    tables.execute("DELETE FROM link WHERE room_id = ? AND source = ?", room_id, source)
+    for number, written in enumerate(links):
+        may = linking.candidates(views.link(written), key)
+        target, whole = keys.fold(may.key), keys.fold(may.whole)
+        for one, rather in ((target, ""), (whole, target)):
+            if one not in ("", source):
+                tables.execute("INSERT INTO link VALUES (?, ?, ?, ?, ?)", room_id, one, source, number, rather)

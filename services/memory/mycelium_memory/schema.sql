@@ -52,6 +52,17 @@ CREATE TABLE tag (
 ) WITHOUT ROWID;
 CREATE INDEX tag_document ON tag (room_id, document_id);
 
+-- Which documents may be meant by the links of others. One may be meant by a link that leads elsewhere: see `rather`.
+CREATE TABLE link (
+  room_id TEXT NOT NULL,
+  target TEXT NOT NULL,               -- a key, folded, whether or not it is there
+  source TEXT NOT NULL,               -- key of the document that has the link, folded; never the target
+  number INTEGER NOT NULL,            -- its place among the links of that document
+  rather TEXT NOT NULL,               -- the key that is meant if it is there, folded; or empty
+  PRIMARY KEY (room_id, target, source, number)
+) WITHOUT ROWID;
+CREATE INDEX link_source ON link (room_id, source);
+
 -- The headline of every version; what it held stands in the log.
 CREATE TABLE version (
   room_id TEXT NOT NULL,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -77,11 +77,18 @@ def parted(body: str, headings: Sequence[Heading]) -> list[Section]:
 
 def find(body: str, name: str) -> Section | None:
     """The section that a link names: by its slug, or by its title as it is written."""
-    found = split(body)
+    return named(by_slug(split(body)), name)
+
+
+def by_slug(found: Iterable[Section]) -> dict[str, Section]:
+    """The sections that a link can name."""
+    return {section.slug: section for section in found if section.slug}
+
+
+def named(found: Mapping[str, Section], name: str) -> Section | None:
+    """The one of `by_slug` that a link names."""
     wanted = name.strip()
-    by_slug = next((section for section in found if section.slug == wanted), None) if wanted else None
-    slug = slug_of(wanted)
-    return by_slug or next((section for section in found if slug and section.slug == slug), None)
+    return found.get(wanted) or found.get(slug_of(wanted))
 
 
 def slug_of(title: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.memory.v1 import events_pb2, files_pb2, search_pb2, service_pb2, transfer_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, links_pb2, search_pb2, service_pb2, transfer_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projection, Query, Service
@@ -16,6 +16,7 @@ from mycelium_memory import (
     model,
     projection,
     queries_documents,
+    queries_links,
     queries_transfer,
     rooms_seen,
     words,
@@ -51,6 +52,7 @@ PROJECTION = Projection(
         "version": "room_id, document_id, version",
         "tag": "room_id, tag, folded",
         "passage": "passage",
+        "link": "room_id, target, source, number",
     },
     tidy=words.merge,
     erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
@@ -105,4 +107,7 @@ def _queries() -> tuple[Query | LogQuery, ...]:
         Query(service_pb2.ListVersionsRequest, queries.list_versions),
         LogQuery(transfer_pb2.ExportDocumentsRequest, queries_transfer.export_part, queries_transfer.export_documents),
         Query(service_pb2.FindThreadRequest, queries.find_thread),
+        Query(links_pb2.GetLinksRequest, queries_links.get_links),
+        Query(links_pb2.GetGraphRequest, queries_links.get_graph),
+        Query(links_pb2.ExpandDocumentRequest, queries_links.expand_document),
     )

@@ -6,13 +6,21 @@ from typing import Any
 
 from mycelium.memory.v1 import views_pb2
 from mycelium_kernel import clock
+from mycelium_memory import links
 from mycelium_memory.model import RoomRow
+from mycelium_memory.sections import Heading
 
 PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
 
 DOCUMENT = """SELECT key, content, is_value, text, version, sequence, thread, created_by, created_at, updated_by,
   updated_at, summary, document_id, folded FROM document"""
 BRIEF = DOCUMENT.replace("is_value, text,", "is_value, '',")
+KINDS: dict[int, links.Kind] = {
+    views_pb2.LINK_KIND_WIKI: "wiki",
+    views_pb2.LINK_KIND_URL: "url",
+    views_pb2.LINK_KIND_EMBED: "embed",
+    views_pb2.LINK_KIND_FIELD: "field",
+}
 VERSION = "SELECT version, sequence, at, author, removed, summary, bytes, origin, moved_from FROM version"
 
 
@@ -54,3 +62,14 @@ def version(row: tuple[Any, ...]) -> views_pb2.Version:
         origin=row[7],
         moved_from=row[8],
     )
+
+
+def headings(content: views_pb2.Content) -> list[Heading]:
+    """The headings of a text as they were found."""
+    return [Heading(one.title, one.level, one.start) for one in content.headings]
+
+
+def link(view: views_pb2.Link) -> links.Link:
+    """A link as it was found."""
+    kind = KINDS[view.kind]
+    return links.Link(view.target, kind, view.section, view.text, view.type, view.room, view.start, view.end)

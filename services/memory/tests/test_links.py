@@ -205,15 +205,16 @@ def test_where_a_link_leads(body: str, key: str, state: str) -> None:
     ],
 )
 def test_embeds_are_expanded_one_level_deep_and_the_rest_is_reported(body: str, text: str, problems: list[str]) -> None:
-    expanded = linking.expand(body, DOCUMENTS.get, own="a")
+    expanded = linking.expand(body, links.extract(body, {}), DOCUMENTS.get, own="a")
     assert expanded.text == text
     assert [problem.state for problem in expanded.problems] == problems
 
 
 def test_an_expanded_text_has_a_limit() -> None:
-    expanded = linking.expand("![[big]]\n" * 10, DOCUMENTS.get)
+    body = "![[big]]\n" * 10
+    expanded = linking.expand(body, links.extract(body, {}), DOCUMENTS.get)
     assert [problem.state for problem in expanded.problems] == ["too_large"] * 6
-    assert len(expanded.text) < linking.EXPANDED_CHARACTERS + 100
+    assert len(expanded.text) < linking.EXPANDED_BYTES + 100
 
 
 def test_the_links_of_this_repository_are_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.memory.v1 import files_pb2, transfer_pb2
+from mycelium.memory.v1 import files_pb2, links_pb2, transfer_pb2
 from mycelium.memory.v1 import service_pb2 as pb
 from services.memory.tests.hub import Hub
 
@@ -20,6 +20,9 @@ ASKED: tuple[Message, ...] = (
     pb.ListVersionsRequest(room="vault", key="a"),
     pb.FindThreadRequest(room="vault", key="a"),
     transfer_pb2.ExportDocumentsRequest(room="vault"),
+    links_pb2.GetLinksRequest(room="vault", key="a"),
+    links_pb2.GetGraphRequest(room="vault"),
+    links_pb2.ExpandDocumentRequest(room="vault", key="a"),
 )
 OWN = {files_pb2.TakeFileRequest, transfer_pb2.ImportDocumentsRequest}
 

@@ -13,12 +13,15 @@ from mycelium.memory.v1 import service_pb2
 from mycelium_gateway import problems, shapes_memory
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer, done
+from mycelium_gateway.routes import links
 from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import memory as schemas
+from mycelium_gateway.schemas.links import DocumentLinks, ExpandedMemory
 from mycelium_kernel.errors import Refusal
 
 router = APIRouter(prefix="/api/rooms/{room}/memory", tags=["memory"], route_class=PlainRoute)
 ETAG = re.compile(r'"([0-9]{1,18})"')
+NUMBER = re.compile(r"[0-9]{0,18}", re.ASCII)
 IfMatch = Annotated[str, Header(alias="If-Match", description="The `ETag` that the document has to have.")]
 IfNoneMatch = Annotated[str, Header(alias="If-None-Match", description="`*`: there must be no such document.")]
 Found = service_pb2.GetDocumentResponse | service_pb2.GetVersionResponse
@@ -147,18 +150,21 @@ def expected(if_match: str, if_none_match: str, expect: int | None) -> int | Non
 
 @router.get(
     "/{key:path}",
-    response_model=schemas.Memory | schemas.VersionPage,
-    summary="Read a document, as it is or as it was, or list its versions",
+    response_model=schemas.Memory | schemas.VersionPage | DocumentLinks | ExpandedMemory,
+    summary="Read a document, as it is or as it was, or list its versions or links",
     description=KEYS,
     responses={**RAW, **problems.responses(*READING, "memory.version_not_found")},
 )
 async def get_memory(room: str, key: str, wanted: Annotated[schemas.Viewed, Query()], call: Caller) -> Response:
+    _check(wanted)
     if wanted.view == "versions":
         asked = service_pb2.ListVersionsRequest(room=room, key=key, before=int(wanted.cursor or 0), limit=wanted.limit)
         versions = await call.ask(asked, service_pb2.ListVersionsResponse)
         return answer(shapes_memory.versions(versions.message))
-    if wanted.version is not None and wanted.at:
-        raise Refusal("request.invalid", "query: version and at can't both be meant")
+    if wanted.view == "links":
+        return await links.links_of(room, key, wanted.cursor, wanted.limit, call)
+    if wanted.expand:
+        return await links.expanded(room, key, call)
     is_raw = wanted.view == "raw"
     if wanted.version is not None or wanted.at:
         was = service_pb2.GetVersionRequest(room=room, key=key, zone=wanted.tz, as_file=is_raw)
@@ -172,6 +178,22 @@ async def get_memory(room: str, key: str, wanted: Annotated[schemas.Viewed, Quer
         found = (await call.ask(current, service_pb2.GetDocumentResponse)).message
     shown = Response(found.file, media_type="text/markdown") if is_raw else answer(shapes_memory.memory(found.document))
     return _tagged(shown, found.document.version)
+
+
+def _check(wanted: schemas.Viewed) -> None:
+    """Refused for parameters of which one would be passed over."""
+    was = wanted.version is not None or bool(wanted.at)
+    if wanted.version is not None and wanted.at:
+        raise Refusal("request.invalid", "query: version and at can't both be meant")
+    if wanted.expand and (was or wanted.view != "document"):
+        raise Refusal(
+            "request.invalid",
+            "query: expand shows a document with others as they are now; leave view, version and at away",
+        )
+    if wanted.view == "links" and was:
+        raise Refusal("request.invalid", "query: links are shown as they are now; leave version and at away")
+    if wanted.view == "versions" and not NUMBER.fullmatch(wanted.cursor):
+        raise Refusal("request.invalid", f"query.cursor is {wanted.cursor[:40]!r}: send `next` of the page before")
 
 
 def _tagged(response: Response, version: int) -> Response:

@@ -74,14 +74,16 @@ class Listed(Body):
 class Viewed(Body):
     """What of a document is shown."""
 
-    view: Literal["document", "versions", "raw"] = Field(
-        "document", description="The document, its versions (the newest first), or the text of its file."
+    view: Literal["document", "versions", "links", "raw"] = Field(
+        "document",
+        description="The document, its versions (the newest first), links of and to it, or the text of its file.",
     )
+    expand: bool = Field(False, description="With the texts that it embeds in their places, as they are now.")
     version: int | None = Field(None, ge=1, le=2**63 - 1, description="As it was at this version.")
     at: str = Field("", description="As it was then, written like `at` of the list.")
     tz: str = Field("", description="Zone of days and of times without one; UTC without.")
-    limit: int = Field(100, ge=1, le=1000, description="How many versions at most.")
-    cursor: str = Field("", pattern="[0-9]{0,18}", description="`next` of the page of versions before.")
+    limit: int = Field(100, ge=1, le=1000, description="How many versions, or links to it, at most.")
+    cursor: str = Field("", description="`next` of the page of versions, or of links to it, before.")
 
 
 class Expected(Body):
