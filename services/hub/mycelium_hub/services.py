@@ -65,11 +65,12 @@ async def _memory(given: Surroundings) -> Runtime:
     from mycelium_kernel import run
     from mycelium_memory.service import service
 
-    return await run.start(service(), given.nats, given.home.tables)
+    return await run.start(service(tree=given.home.rooms), given.nats, given.home.tables)
 
 
 def _memory_settings(given: Surroundings, replica: int) -> dict[str, str]:
-    return {"service.tables": str(given.home.tables_of(replica))}
+    """Whichever replica has the tree's lock keeps it, so another goes on when that one ends."""
+    return {"service.tables": str(given.home.tables_of(replica)), "memory.tree": str(given.home.rooms)}
 
 
 async def _gateway(given: Surroundings) -> Runtime:

@@ -13,10 +13,11 @@ from mycelium_memory.settings import SEARCH_SETTINGS, SERVICE_SETTINGS, index_se
 
 
 def build(values: Mapping[str, Value]) -> Service:
-    """The service; the owner of the index, where it is told a folder and its machine is the one."""
+    """The service; it owns the index where it is told a folder and its machine is the one, and may keep the tree."""
     folder = str(values["memory.index_folder"])
     is_owner = folder and socket.gethostname().endswith(str(values["memory.index_host"]))
-    return service(index_settings(values, Path(folder)) if is_owner else None)
+    tree = str(values["memory.tree"])
+    return service(index_settings(values, Path(folder)) if is_owner else None, Path(tree) if tree else None)
 
 
 if __name__ == "__main__":

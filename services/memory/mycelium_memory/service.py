@@ -25,6 +25,7 @@ from mycelium_memory.index import Index
 from mycelium_memory.nearest import Elsewhere, Here
 from mycelium_memory.queries_search import Search
 from mycelium_memory.settings import IndexSettings
+from mycelium_memory.tree import keeper
 
 VERSION = "0.1.0"
 
@@ -60,8 +61,11 @@ PROJECTION = Projection(
 )
 
 
-def service(owned: IndexSettings | None = None) -> Service:
-    """The service. `owned`: this replica keeps the index of meaning, which the others ask; one replica is told to."""
+def service(owned: IndexSettings | None = None, tree: Path | None = None) -> Service:
+    """The service. `owned`: this replica keeps the index of meaning, which the others ask; one replica is told to.
+
+    `tree`: where each room has a folder whose files are its documents; of several replicas one keeps it.
+    """
     index = Index(owned) if owned else None
     here = Here(index) if index else None
     search = Search(here or Elsewhere())
@@ -72,7 +76,7 @@ def service(owned: IndexSettings | None = None) -> Service:
         commands=_commands(),
         queries=_queries(),
         direct=(Direct(search_pb2.SearchDocumentsRequest, search.run), *(here.answers() if here else ())),
-        workers=(index.work,) if index else (),
+        workers=(*((index.work,) if index else ()), *((keeper(tree),) if tree else ())),
     )
 
 

@@ -33,6 +33,12 @@ SEARCH_SETTINGS = (
     ),
 )
 SERVICE_SETTINGS = (
+    Setting(
+        "memory.tree", "str", "",
+        "Where each room has a folder with its documents as files; empty keeps none. Of several replicas with one disk"
+        " one keeps them.",
+        unit="folder", scope="service",
+    ),
     Setting("memory.vectors_key", "str", "", "The key of the Qdrant server.", scope="service", secret=True),
     Setting(
         "memory.vectors_name", "str", "mycelium", "What the hub's collections on the Qdrant server begin with.",

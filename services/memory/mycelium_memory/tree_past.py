@@ -1,0 +1,94 @@
+"""What the log tells of a document's past: whether a file's text is a version that is stored already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mycelium.memory.v1 import events_pb2, views_pb2
+from mycelium_kernel import events, headers
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.tables import Tables
+from mycelium_memory import commands_content, document_file
+from mycelium_memory.commands_documents import written
+from mycelium_memory.model import RoomRow
+
+if TYPE_CHECKING:
+    from mycelium_kernel.run import Runtime
+
+MOST = 50  # versions that are looked at, the newest first
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A document as the tables have it; version 0 when there never was one."""
+
+    key: str = ""
+    version: int = 0
+    there: bool = False
+    thread: str = ""
+
+
+@dataclass(frozen=True)
+class Past:
+    """A version that a file's text is; `exact` when to the letter, as the tree itself writes it."""
+
+    version: int
+    exact: bool
+
+
+def headline(runtime: Runtime, room_id: str, document_id: str) -> Headline:
+    sql = "SELECT key, version, removed, thread FROM document WHERE room_id = ? AND document_id = ?"
+    row = _tables(runtime).one(sql, room_id, document_id)
+    return Headline(row[0], row[1], not row[2], row[3]) if row else Headline()
+
+
+def removed_since(runtime: Runtime, room_id: str, document_id: str, version: int) -> bool:
+    """Whether the removal of the file that held a version is a fact already."""
+    sql = """SELECT 1 FROM version WHERE room_id = ? AND document_id = ? AND version > ? AND removed = 1 AND origin = ?
+      LIMIT 1"""
+    return _tables(runtime).one(sql, room_id, document_id, version, views_pb2.ORIGIN_FILE) is not None
+
+
+async def find(runtime: Runtime, room: RoomRow, document_id: str, after: int, text: str) -> Past | None:
+    """The version after `after` that a file's text is: one that the tree wrote, or one that was taken from the file."""
+    sql = """SELECT version, sequence, origin FROM version WHERE room_id = ? AND document_id = ? AND version > ?
+      AND removed = 0 ORDER BY version DESC LIMIT ?"""
+    content = None
+    for version, sequence, origin in _tables(runtime).all(sql, room.id, document_id, after, MOST):
+        event = await _event(runtime, sequence)
+        if event is None:
+            continue
+        if document_file.text(written(event, sequence)) == text:
+            return Past(version, exact=True)
+        if origin == views_pb2.ORIGIN_FILE:
+            content = content or _content(text)
+            if content == event.content:
+                return Past(version, exact=False)
+    return None
+
+
+async def is_version(runtime: Runtime, room: RoomRow, document_id: str, version: int, text: str) -> bool:
+    """Whether a text is a version of a document, to the letter."""
+    sql = "SELECT sequence FROM version WHERE room_id = ? AND document_id = ? AND version = ? AND removed = 0"
+    row = _tables(runtime).one(sql, room.id, document_id, version)
+    event = await _event(runtime, row[0]) if row else None
+    return event is not None and row is not None and document_file.text(written(event, row[0])) == text
+
+
+async def _event(runtime: Runtime, sequence: int) -> events_pb2.DocumentWritten | None:
+    found = await runtime.connection.get(sequence)
+    event = events.decode(found[0][headers.TYPE], found[1]) if found else None
+    return event if isinstance(event, events_pb2.DocumentWritten) else None
+
+
+def _content(text: str) -> views_pb2.Content | None:
+    try:
+        return commands_content.of_file(text)
+    except Refusal:
+        return None
+
+
+def _tables(runtime: Runtime) -> Tables:
+    assert runtime.tables is not None
+    return runtime.tables
