@@ -33,7 +33,7 @@ class State:
 class EdgeVectors:
     """The vectors of one model in one folder. Below `unindexed` there is no index, and every search is exact."""
 
-    def __init__(self, folder: Path, dimensions: int, unindexed: int = 10_000) -> None:
+    def __init__(self, folder: Path, dimensions: int, unindexed: int = 5_000) -> None:
         arguments = (str(folder), str(dimensions), str(unindexed))
         self._child = Child("the keeper of vectors", "mycelium_memory.keeper", arguments)
 
