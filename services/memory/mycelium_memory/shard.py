@@ -84,7 +84,7 @@ class Shard:
             self._build_if_due()
 
     def state(self) -> tuple[int, int, bool]:
-        """How many vectors there are, how many of them have an index, and whether one is being built, or will be soon."""
+        """How many vectors there are, how many have an index, and whether one is being built or will be soon."""
         info = self.edge.info()
         many = info.points_count - info.indexed_vectors_count >= self._most_unindexed
         is_building = self._builder is not None or (many and self._since_built > 0)
