@@ -12,6 +12,7 @@ group = Group(
         "get": Entry("memory.read:get", "Read a memory, as it is or as it was."),
         "ls": Entry("memory.listing:ls", "List memories, as they are or as they were."),
         "rm": Entry("memory.write:remove", "Remove a memory; its versions can still be read."),
+        "links": Entry("memory.links:links", "What a memory links to, and what links to it."),
         "history": Entry("memory.read:history", "The versions of a memory."),
         "decisions": Entry("memory.listing:decisions", "Why things are the way they are.", _GROUPS),
         "status": Entry("memory.listing:status", "Where things stand.", _GROUPS),

@@ -11,6 +11,7 @@ from mycelium_cli.command import command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import checked, path_of
+from mycelium_cli.memory.links import matter
 from mycelium_cli.output import Paint, age, as_json, at, clean, clean_line, shell_word, table
 from mycelium_cli.periods import zone
 from mycelium_cli.problems import unreached
@@ -22,22 +23,27 @@ from mycelium_cli.wording import Document
 @command(
     "get",
     example="mycelium memory get decisions/storage\nmycelium memory get decisions/storage --version 2\n"
-    "mycelium memory get decisions/storage --at 2d --json",
+    "mycelium memory get decisions/storage --at 2d --json\nmycelium memory get decisions/db --expand",
 )
 @room_option
 @click.option("--version", metavar="N", type=click.IntRange(1), help="As it was at this version.")
 @click.option("--at", "moment", metavar="TIME", help="As it was then: a timestamp, an age like 2d, today, yesterday.")
 @click.option("--raw", is_flag=True, help="As it is stored: the text of its file, fields and all.")
+@click.option("--expand", is_flag=True, help="With the texts that it embeds, as they are now, in place of ![[KEY]].")
 @click.argument("memory", metavar="KEY")
-def get(here: Here, *, room: str | None, version: int | None, moment: str | None, raw: bool, memory: str) -> None:
+def get(
+    here: Here, *, room: str | None, version: int | None, moment: str | None, raw: bool, expand: bool, memory: str
+) -> None:
     """Read a memory, as it is or as it was.
 
-    Its text alone goes to stdout; who wrote it, and which version it is, to stderr.
+    Its text alone goes to stdout; who wrote it, and which version it is, to stderr, as what could not be expanded.
     """
     if version is not None and moment is not None:
         raise usage("--version and --at can't both be meant", "mycelium memory history KEY")
+    if expand and (raw or version is not None or moment is not None):
+        raise usage("--expand goes alone: it shows what there is now", "mycelium memory get KEY --expand")
     tz = zone() if needs_zone(moment) else None
-    query: Query = {"version": version, "at": moment, "tz": tz}
+    query: Query = {"version": version, "at": moment, "tz": tz, "expand": "true" if expand else None}
     path = path_of(here.room(room), checked(memory))
     if raw:
         text = file_of(here.hub(), path, {**query, "view": "raw"})
@@ -48,8 +54,17 @@ def get(here: Here, *, room: str | None, version: int | None, moment: str | None
         here.out.data(found)
         return
     here.out.note(heading(found, time.time()))
+    for link in found.get("unexpanded", []):
+        here.out.note(f"left as it is written: {embed(link)}")
     here.out.lines(text_of(found))
     sys.stdout.flush()
+
+
+def embed(link: Document) -> str:
+    """An embed that was not expanded, and why."""
+    key = f"myc://rooms/{link['room']}/{link['written']}" if link["room"] else link["written"]
+    section = f"#{link['section']}" if link["section"] else ""
+    return f"![[{key}{section}]]: {matter(link['state'])}"
 
 
 def file_of(hub: Hub, path: str, query: Query) -> str:
