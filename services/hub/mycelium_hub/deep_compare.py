@@ -23,9 +23,8 @@ FEW = 3  # differences of a table that are told one by one
 LATER = ((44, 48), (56, 60))  # schema format and text encoding: nothing until what made the tables is checkpointed
 # Bytes of a database file that do not depend on how its content came about.
 SAME_HEADER = ((0, 24), LATER[0], (48, 56), LATER[1], (60, 92))
-UNIQUE_ROWS = (
-    "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'"
-)
+# Not what reads an index of words (fts5vocab), and keeps nothing.
+INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING fts5 (%'"
 
 
 @dataclass
@@ -117,25 +116,26 @@ class Replica:
 
     def _words(self, other: sqlite3.Connection, _rebuilt: Path) -> Iterator[str]:
         """Indexes of words: whether each is whole in itself, and has the same words in the same places."""
-        swept = [name for name, key in self.projection.swept_tables.items() if key == "sequence"]
+        numbered = [(name, key) for name, key in self.projection.swept_tables.items() if "," not in key]
         gone = " UNION ".join(
-            f"SELECT sequence FROM main.{name} WHERE room_id IN (SELECT room_id FROM main.erased)"  # noqa: S608
-            for name in swept
+            f"SELECT {key} FROM main.{name} WHERE room_id IN (SELECT room_id FROM main.erased)"  # noqa: S608
+            for name, key in numbered
         )
-        for name, sql in self.connection.execute(UNIQUE_ROWS).fetchall():
+        for one in (self.connection, other):
+            one.execute("CREATE TEMP TABLE gone (doc INTEGER PRIMARY KEY)")
+            if gone:
+                one.execute(f"INSERT INTO temp.gone {gone}")
+        for name, sql in self.connection.execute(INDEXES).fetchall():
             table = _text(name)
             yield from _check_words(self.connection, table, _text(sql))
             sides = []
             for one in (self.connection, other):
                 one.execute(f"CREATE VIRTUAL TABLE temp.words_of_{table} USING fts5vocab(main, {table}, instance)")
-                one.execute("CREATE TEMP TABLE gone (sequence INTEGER PRIMARY KEY)")
-                if gone:
-                    one.execute(f"INSERT INTO gone {gone}")
-                listed = f"SELECT * FROM words_of_{table} WHERE doc NOT IN (SELECT sequence FROM temp.gone)"  # noqa: S608
+                listed = f"SELECT * FROM words_of_{table} WHERE doc NOT IN (SELECT doc FROM temp.gone)"  # noqa: S608
                 sides.append(one.execute(listed))
             count = sum(1 for _pair in _differences(sides[0], sides[1], [0, 1, 2, 3]))
             if count:
-                yield f"table {table}, {count} words are not those of the messages"
+                yield f"table {table}, {count} words are not those of the texts"
 
 
 def _check_words(connection: sqlite3.Connection, table: str, sql: str) -> Iterator[str]:

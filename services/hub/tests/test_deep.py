@@ -30,7 +30,7 @@ Wait = Callable[[Callable[[], object]], None]
 
 
 def tell(url: str) -> None:
-    """A story with two rooms, members, mentions, an event, a text that was changed; a third room was deleted."""
+    """A story with two rooms, members, mentions, memory, texts that were changed; a third room was deleted."""
     for room in ("demo", "other", "gone"):
         body = {"name": room, "handle": "tester"}
         assert calls.call(url, "POST", "/api/rooms", body)[0] == calls.CREATED
@@ -39,6 +39,9 @@ def tell(url: str) -> None:
         for place in range(6):
             body = {"content": f"@engineer look at {place} in {room}: äöü, once more", "sender_handle": "tester"}
             assert calls.call(url, "POST", f"/api/rooms/{room}/messages", body)[0] == calls.CREATED
+        for text, status in ((f"# Why\nOne in {room}\n## How\nTwo: äöü", calls.CREATED), ("once more", calls.OK)):
+            body = {"value": text, "handle": "tester"}
+            assert calls.call(url, "PUT", f"/api/rooms/{room}/memory/decisions%2Fstorage", body)[0] == status
     message = calls.post(url, "first words")
     calls.call(url, "PATCH", f"/api/rooms/demo/messages/{message['id']}", {"content": "better words"})
     calls.call(url, "POST", "/api/rooms/demo/await", {"handle": "engineer", "timeout_s": 1})
@@ -207,6 +210,16 @@ def test_a_row_that_the_log_does_not_say_is_named(home: Home, sql: str, seen: st
     assert any(seen in finding.seen for finding in found), found
     assert found[0].mended().state == FIXED
     assert not path.exists()
+
+
+def test_words_of_memory_that_the_log_does_not_say_are_named(home: Home) -> None:
+    """Its index of words has tables beneath it that only read it: those are whole, and this is named."""
+    path = home.tables / "memory.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as tables:
+        tables.execute("INSERT INTO passage_words (rowid, said) VALUES (1, 'never said')")
+    [finding] = wrong(deep.check(home))
+    assert finding.seen == "tables/memory.sqlite: table passage_words, 2 words are not those of the texts"
+    assert finding.mended().state == FIXED
 
 
 def test_a_running_hub_is_looked_at_while_it_works_and_mends_its_own_tables(hub: HubCommand, wait: Wait) -> None:
