@@ -85,6 +85,9 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise _no_option(ctx, error.option_name) from None
+        except click.BadOptionUsage as error:
+            error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function with where it is."""
@@ -140,6 +143,9 @@ class Group(click.Group):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise _no_option(ctx, error.option_name) from None
+        except click.BadOptionUsage as error:
+            error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -74,7 +74,10 @@ def find(key: str) -> Setting:
     settings = known()
     if key in settings:
         return settings[key]
-    meant = nearest(key, list(settings)) or nearest(key, [name.rpartition(".")[2] for name in settings])
+    last = key.rpartition(".")[2]
+    ending = [name for name in settings if name.endswith(f"_{last}")]  # runtime.port: runtime.backend_port
+    meant = ending[0] if len(ending) == 1 else nearest(key, list(settings))
+    meant = meant or nearest(key, [name.rpartition(".")[2] for name in settings])
     full = next((name for name in settings if name == meant or name.endswith(f".{meant}")), "") if meant else ""
     cause = f'no setting is called "{key}"' + (f"; did you mean {full}?" if full else "")
     raise usage(cause, "mycelium config show")

@@ -132,6 +132,7 @@ def test_two_writers_at_once_lose_nothing(home: Path) -> None:
     [
         ("server.api_ulr", "x", 'no setting is called "server.api_ulr"; did you mean server.api_url?'),
         ("api_url", "x", "did you mean server.api_url?"),
+        ("runtime.port", "8001", "did you mean runtime.backend_port?"),
         ("runtime.backend_port", "eight", 'runtime.backend_port is a number (port), not "eight"'),
         ("runtime.backend_port", "70000", "runtime.backend_port is a port from 0 to 65535, not 70000"),
         ("log.level", "loud", "log.level is one of debug, info, warning, error, not loud"),

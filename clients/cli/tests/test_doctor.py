@@ -82,8 +82,9 @@ def test_a_broken_settings_file_hides_nothing_else(home: Path, run: Run) -> None
     assert {"files", "disk"} <= {row["part"] for row in found["items"]}
 
 
-def test_files_that_others_can_read_are_closed_by_fix(home: Path, run: Run) -> None:
+def test_files_that_others_can_read_are_closed_by_fix(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets and settings; what people edit by hand in rooms is theirs."""
+    monkeypatch.setenv("MYCELIUM_API_URL", "http://127.0.0.1:1")  # this machine may have a hub at the default address
     write(home, "")
     (home / "secrets").mkdir()
     for place, mode in ((home / "secrets" / "nats.json", 0o640), (home / "config.toml", 0o644)):
@@ -166,7 +167,10 @@ def test_everything_wrong_at_the_hub_is_a_line_with_what_to_do(scripted: Scripte
         healthy(
             status="degraded",
             version="9.9.9",
-            services={"rooms": {"status": "down", "detail": "no answer"}},
+            services={
+                "rooms": {"status": "down", "detail": "no answer"},
+                "engine": {"status": "starting", "detail": "it starts once the hub answers"},
+            },
             nats={"connected": False, "version": ""},
             warnings=["rooms is down: no answer", "anybody can reach this hub"],
             date=datetime(2020, 1, 1, tzinfo=UTC),
@@ -179,6 +183,7 @@ def test_everything_wrong_at_the_hub_is_a_line_with_what_to_do(scripted: Scripte
     rows = {(row["part"], row["state"]): (row["seen"], row["next"]) for row in json.loads(ran.out)["items"]}
     assert rows[("nats", WRONG)] == ("down: the gateway has no connection to it", "mycelium logs nats --tail 50")
     assert rows[("rooms", WRONG)] == ("down: no answer", "mycelium logs rooms --tail 50")
+    assert rows[("engine", NOTE)][0] == "starting: it starts once the hub answers"
     assert rows[("hub", NOTE)] == ("anybody can reach this hub", None)
     assert rows[("version", NOTE)][0] == f"this command is {__version__}, the hub 9.9.9"
     assert "ahead of the hub's" in rows[("clock", WRONG)][0]

@@ -227,6 +227,36 @@ def test_a_number_out_of_its_range_is_told_with_the_range(typed: str, run: Run) 
     assert run("up", "--port", typed) == (2, "", said)
 
 
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(run: Run) -> None:
+    """Not to that of the whole program."""
+    said = "error: Option '--exec' requires an argument. Next: mycelium await --help\n"
+    assert run("await", "--handle", "sec", "--exec") == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    ("option", "typed", "what"),
+    [("--turns", "1.5", "whole number"), ("--tokens", "10k", "whole number"), ("--usd", "much", "number")],
+)
+def test_a_limit_that_is_none_is_told_what_one_is(
+    scripted: ScriptedHub, option: str, typed: str, what: str, run: Run
+) -> None:
+    """Turns and tokens are whole, money is not."""
+    said = f"error: {option} is a {what} above 0, none, or hub, not {typed}. Next: mycelium engine budget --help\n"
+    assert run("engine", "budget", option, typed) == (2, "", said)
+    assert scripted.received == []
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [("/abs", "a part of it is empty"), ("a//b", "a part of it is empty"), ("../up", "a part of it is dots alone")],
+)
+def test_a_key_that_no_address_can_hold_is_told_as_a_key(scripted: ScriptedHub, key: str, why: str, run: Run) -> None:
+    """Before any request."""
+    said = f'error: "{key}" can\'t be a key: {why}. Next: mycelium memory ls\n'
+    assert run("memory", "get", key) == (2, "", said)
+    assert scripted.received == []
+
+
 def test_an_adapter_is_written_as_it_is_documented(scripted: ScriptedHub, run: Run) -> None:
     """Both spellings are taken."""
     scripted.play(*[answer(201, {"handle": "sec"})] * 3)

@@ -84,8 +84,10 @@ def _no_version(
 ) -> Refusal:
     if tables.one(f"SELECT 1 FROM version {OF} LIMIT 1", room.id, lookup.identify(key)[1]) is None:  # noqa: S608
         return lookup.missing(tables, room, key)
-    asked = f"at {request.at}" if request.WhichOneof("which") == "at" else f"at version {request.version}"
-    why = f"version {row[0]} is its removal" if row else "it had no such version"
+    by_time = request.WhichOneof("which") == "at"
+    asked = f"at {request.at}" if by_time else f"at version {request.version}"
+    none = "its first version is later" if by_time else "it had no such version"
+    why = f"version {row[0]} is its removal" if row else none
     return Refusal("memory.version_not_found", f"{key!r} was not there {asked}: {why}")
 
 

@@ -196,6 +196,8 @@ def test_a_document_is_read_as_it_was(demo: Hub) -> None:
     assert (demo.was("a", at="2h").version, demo.was("a", at="3h").version) == (2, 1)
     for which in ({"version": 3}, {"version": 4}, {"at": "1h"}, {"at": start}):
         demo.refused("memory.version_not_found", pb.GetVersionRequest(room="demo", key="a", **which))
+    early = demo.refused("memory.version_not_found", pb.GetVersionRequest(room="demo", key="a", at=start))
+    assert early.detail == f"'a' was not there at {start}: its first version is later"
     demo.refused("memory.not_found", pb.GetVersionRequest(room="demo", key="b", version=1))
     demo.refused("request.invalid", pb.GetVersionRequest(room="demo", key="a", at="soon"))
 

@@ -53,9 +53,8 @@ def parts(health: Document) -> Iterator[Finding]:
         word, detail = str(state.get("status", "unknown")), str(state.get("detail") or "")
         seen = f"{word}{': ' + detail if detail and word != 'ok' else ''}"
         hint = "" if word == "ok" else f"mycelium logs {name} --tail 50"
-        yield Finding(
-            name, OK if word == "ok" else WRONG, seen + (f", {detail}" if word == "ok" and detail else ""), hint
-        )
+        verdict = {"ok": OK, "starting": NOTE}.get(word, WRONG)  # the hub says `starting` for a bounded time only
+        yield Finding(name, verdict, seen + (f", {detail}" if word == "ok" and detail else ""), hint)
     told = [str(name) for name in services]
     for warning in health.get("warnings") or []:
         if not any(str(warning).startswith(f"{name} is ") for name in told):

@@ -32,7 +32,8 @@ def _wanted(typed: str | None, option: str, kind: type[int] | type[float]) -> in
     except ValueError:
         number = 0
     if not 0 < number < float("inf"):
-        raise usage(f"{option} is a number above 0, none, or hub, not {typed}", "mycelium engine budget --help")
+        what = "whole number" if kind is int else "number"
+        raise usage(f"{option} is a {what} above 0, none, or hub, not {typed}", "mycelium engine budget --help")
     return number
 
 

@@ -27,5 +27,9 @@ def checked(typed: str) -> str:
 
 
 def path_of(room: str, key: str) -> str:
-    """Where the hub answers for a memory."""
-    return api_path("rooms", room, "memory", *key.split("/"))
+    """Where the hub answers for a memory; what no address can hold is refused here."""
+    parts = key.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts):
+        why = "a part of it is empty" if "" in parts else "a part of it is dots alone"
+        raise usage(f'"{key}" can\'t be a key: {why}', "mycelium memory ls", "memory.key_invalid")
+    return api_path("rooms", room, "memory", *parts)
