@@ -6,9 +6,9 @@ expanded stays as it is written and is reported; links work within a room.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, Protocol
 
 from mycelium_kernel.errors import Refusal
@@ -43,7 +43,7 @@ class Target:
     body: str
     expandable: bool = False
 
-    @cached_property
+    @functools.cached_property
     def _sections(self) -> dict[str, Section]:
         return sections.by_slug(sections.split(self.body))
 
@@ -72,23 +72,12 @@ class Expanded:
     problems: tuple[Resolved, ...]
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The keys that a link may lead to, in their stored form and empty where they can't be keys.
+def candidates(link: Link, own: str = "") -> tuple[str, str]:
+    """The keys that a link may lead to from the document `own`, in their stored form; empty for what can't be a key.
 
     It leads to the first that is there; the second is for keys that have the sign of a section in them.
     """
-
-    key: str
-    whole: str = ""
-
-
-def candidates(link: Link, own: str = "") -> Candidates:
-    """The keys that a link may lead to from the document `own`. None for a link to another room."""
-    if link.room:
-        return Candidates("")
-    whole = _key(f"{link.target}#{link.section}") if link.section else ""
-    return Candidates(_key(link.target or own), whole)
+    return ("", "") if link.room else (_key(link.target or own), _whole(link))
 
 
 def resolve(found: Iterable[Link], lookup: Lookup, own: str = "") -> list[Resolved]:
@@ -124,11 +113,12 @@ def _resolve(link: Link, lookup: Lookup, own: str) -> tuple[Resolved, Callable[[
     """What a link leads to, and how to read the text there."""
     if link.room:
         return Resolved(link, _key(link.target), "other_room"), str
-    may, section = candidates(link, own), link.section
-    key, target = may.key, lookup(may.key) if may.key else None
-    if target is None and may.whole:
-        target = lookup(may.whole)
-        key, section = (may.whole, "") if target else (key, section)
+    key, section = _key(link.target or own), link.section
+    target = lookup(key) if key else None
+    whole = _whole(link) if target is None else ""
+    if whole:
+        target = lookup(whole)
+        key, section = (whole, "") if target else (key, section)
     if target is None:
         return Resolved(link, key, "broken"), str
     part = target.section(section) if section else None
@@ -144,6 +134,11 @@ def _text(target: Linkable, part: Section | None) -> str:
     return text.strip("\r\n")
 
 
+def _whole(link: Link) -> str:
+    return _key(f"{link.target}#{link.section}") if link.section else ""
+
+
+@functools.lru_cache(4_096)
 def _key(written: str) -> str:
     try:
         return keys.check(written)

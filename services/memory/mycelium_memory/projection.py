@@ -64,8 +64,7 @@ def _link(tables: Tables, room_id: str, key: str, links: Iterable[views_pb2.Link
     source = keys.fold(key)
     tables.execute("DELETE FROM link WHERE room_id = ? AND source = ?", room_id, source)
     for number, written in enumerate(links):
-        may = linking.candidates(views.link(written), key)
-        target, whole = keys.fold(may.key), keys.fold(may.whole)
+        target, whole = map(keys.fold, linking.candidates(views.link(written), key))
         for one, rather in ((target, ""), (whole, target)):
             if one not in ("", source):
                 tables.execute("INSERT INTO link VALUES (?, ?, ?, ?, ?)", room_id, one, source, number, rather)

@@ -22,7 +22,7 @@ from mycelium_memory.sections import Section
 
 BACKLINKS, BACKLINKS_MOST = 500, 5_000
 NODES, NODES_MOST = 500, 5_000
-LINKS_PER_PAGE = 1_000  # resolved for a page of the graph, but for those of its first document
+LINKS_PER_PAGE = 500  # resolved for a page of the graph, but for those of its first document
 STATES = {
     "ok": links_pb2.LINK_STATE_OK,
     "broken": links_pb2.LINK_STATE_BROKEN,

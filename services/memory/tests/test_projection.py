@@ -18,7 +18,7 @@ from services.memory.tests.hub import Hub, rebuilt, rows_of
 ROOMS = ("demo", "other")
 HANDLES = ("avery", "kim")
 KEYS = ("a", "A", "work/x", "work/xy", "notes/é")
-TEXTS = ("", "one", "two words")
+TEXTS = ("", "one", "# One\n\n[[a]] [[work/x#one]] [[work/xy]]", "two words")
 TAGS = ((), ("t",), ("t", "u"))
 
 

@@ -77,6 +77,10 @@ def test_links_and_backlinks_of_a_document(demo: Hub) -> None:
     assert [link.link.type for link in found.backlinks] == ["", "part-of", ""]
     assert [told(link) for link in get(demo, "context/stack", limit=1).backlinks] == list(map(told, found.backlinks))
     assert orphans(demo) == ["decisions/db", "work/api"]
+    demo.remove("work/api")
+    assert [told(link) for link in get(demo, "context/stack").backlinks] == [
+        "decisions/db > context/stack#gone no_section"
+    ]
 
 
 def test_what_becomes_of_a_target_shows_at_once(demo: Hub) -> None:
@@ -146,6 +150,11 @@ def test_a_link_to_another_room_says_nothing_of_it(demo: Hub, there: str) -> Non
         ["a > secret other_room"],
     )
     assert {node.key for node in graph(demo).nodes} == {"a"}
+    demo.write("Secret", "one of this room, of the same name", expandable=True)
+    demo.write("a", "myc://rooms/other/secret ![[myc://rooms/other/secret]]", fields_json='{"part-of": null}')
+    assert [told(link) for link in get(demo, "a").links] == ["a > secret other_room"] * 2
+    assert not get(demo, "Secret").backlinks
+    assert orphans(demo) == ["a", "Secret"]
 
 
 def test_problems_alone(demo: Hub) -> None:
@@ -171,6 +180,7 @@ def test_pages_of_the_graph_end_by_documents_and_by_links(demo: Hub, monkeypatch
     whole = graph(demo)
     assert (whole.documents, whole.links) == (12, 36)
     assert graph(demo, limit=5) == whole
+    assert demo.ask(links_pb2.GetGraphRequest(room="demo", limit=5)).documents == 5
     monkeypatch.setattr(queries_links, "LINKS_PER_PAGE", 7)
     first = demo.ask(links_pb2.GetGraphRequest(room="demo"))
     assert (first.documents, first.next) == (2, "k01")
