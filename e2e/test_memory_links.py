@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from e2e.harness import Machine
+from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Document, Room
 from e2e.test_memory import put
+from e2e.waiting import until
 
 WRITTEN = re.compile(r'"(version|updated_at)": [^,]+,')
 STACK = "# Stack\n\n## Vector store\n\nfastembed\n"
@@ -104,6 +105,22 @@ def test_what_becomes_of_a_target_shows_at_once(room: Room, machine: Machine) ->
     assert gone.startswith("context/stack (not there)\n")
     put(room, "context/stack", STACK).ok(201)
     assert checked() == (0, [])
+
+
+@requirement("memory:links:at-once")
+def test_a_file_that_is_renamed_by_hand_shows(hub: Hub, room: Room) -> None:
+    """The links to it are broken, its own go on under its new key."""
+    put(room, "context/stack", "[[decisions/db]]").ok(201)
+    put(room, "decisions/db", "[[context/stack]]").ok(201)
+    file = hub.home / "rooms" / room.name / "context/stack.md"
+    until(file.exists, "the file of the memory is there")
+    file.rename(file.with_name("moved.md"))
+
+    def edges() -> list[tuple[str, str, str]]:
+        return [(edge["source"], edge["key"], edge["state"]) for edge in graph(room)["edges"]]
+
+    wanted = [("context/moved", "decisions/db", "ok"), ("decisions/db", "context/stack", "broken")]
+    until(lambda: edges() == wanted, "the graph shows the file's new name")
 
 
 @requirement("memory:links:check")
