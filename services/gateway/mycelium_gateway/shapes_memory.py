@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mycelium.memory.v1 import service_pb2, views_pb2
+from mycelium.memory.v1 import files_pb2, service_pb2, views_pb2
 from mycelium_gateway.shapes import Json, moment, page
 
 ORIGINS = {number: name.removeprefix("ORIGIN_").lower() for name, number in views_pb2.Origin.items()}
@@ -54,6 +54,11 @@ def listed(reply: service_pb2.ListDocumentsResponse, *, brief: bool) -> Json:
         {**memory(view), "summary": view.summary, **({"value": None} if brief else {})} for view in reply.documents
     ]
     return {**page(items, reply.next), "at": moment(reply.at) if reply.HasField("at") else None}
+
+
+def problems(reply: files_pb2.ListProblemsResponse) -> Json:
+    """What is wrong in a room's folder."""
+    return page([{"path": problem.path, "reason": problem.reason} for problem in reply.problems], "")
 
 
 def versions(reply: service_pb2.ListVersionsResponse) -> Json:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from mycelium_hub import deep as deep_look
-from mycelium_hub import examine_home, examine_log, examine_model, examine_tables
+from mycelium_hub import examine_home, examine_log, examine_model, examine_tables, examine_tree
 from mycelium_hub.finding import WRONG, Finding
 from mycelium_hub.home import Home
 
@@ -30,6 +30,7 @@ def _looks(home: Home, environ: Mapping[str, str], *, deep: bool) -> Iterable[Ca
     yield lambda: examine_home.check_settings(home)
     yield lambda: examine_home.check_files(home)
     yield lambda: examine_home.check_leftovers(home)
+    yield lambda: examine_tree.check(home)
     yield lambda: examine_home.check_port(home, environ)
     yield lambda: examine_home.check_drift(home)
     yield lambda: examine_home.check_limits(home)

@@ -26,6 +26,7 @@ from mycelium_memory.nearest import Elsewhere, Here
 from mycelium_memory.queries_search import Search
 from mycelium_memory.settings import IndexSettings
 from mycelium_memory.tree import keeper
+from mycelium_memory.tree_problems import lister
 
 VERSION = "0.1.0"
 
@@ -75,7 +76,11 @@ def service(owned: IndexSettings | None = None, tree: Path | None = None) -> Ser
         projection=PROJECTION,
         commands=_commands(),
         queries=_queries(),
-        direct=(Direct(search_pb2.SearchDocumentsRequest, search.run), *(here.answers() if here else ())),
+        direct=(
+            Direct(search_pb2.SearchDocumentsRequest, search.run),
+            Direct(files_pb2.ListProblemsRequest, lister(tree)),
+            *(here.answers() if here else ()),
+        ),
         workers=(*((index.work,) if index else ()), *((keeper(tree),) if tree else ())),
     )
 

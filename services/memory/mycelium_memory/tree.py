@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import events, names, subjects, tasks
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.tail import RawFact, Tail
@@ -70,6 +71,7 @@ class _Pending:
     paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by room's id
     slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
     documents: set[tuple[str, str]] = field(default_factory=set)
+    created: set[str] = field(default_factory=set)  # rooms that were made under our eyes: whatever comes is new
 
 
 class Tree:
@@ -77,8 +79,7 @@ class Tree:
 
     def __init__(self, runtime: Runtime, store: Store, root: Path) -> None:
         assert runtime.tables is not None
-        self._runtime, self._store, self._root = runtime, store, root
-        self._tables = runtime.tables
+        self._runtime, self._store, self._root, self._tables = runtime, store, root, runtime.tables
         self._pending = _Pending()
         self._wake = asyncio.Event()
         self._wake.set()
@@ -116,7 +117,10 @@ class Tree:
         for fact in facts:
             room_id = subjects.room_of(fact.subject)
             if room_id == subjects.NAMES:
-                self._pending.paths[str(getattr(events.decode(fact.type, fact.data), "room_id", ""))].add("")
+                event = events.decode(fact.type, fact.data)
+                if isinstance(event, rooms_pb2.RoomCreated):
+                    self._pending.created.add(event.room_id)
+                self._pending.paths[str(getattr(event, "room_id", ""))].add("")
             elif fact.subject.startswith(subjects.of_service(model.MEMORY).removesuffix(">")):
                 self._pending.documents.add((room_id, subjects.identifier_of(fact.subject)))
             elif fact.subject == subjects.fact(rooms_seen.ROOMS, room_id, "import", room_id):
@@ -173,7 +177,8 @@ class Tree:
             asyncio.get_running_loop().call_later(RETRY_S, self._wake.set)
             return
         pending, self._pending = self._pending, _Pending(everything=False)
-        taken = self._settler.taken
+        for room_id in pending.created:
+            await self._store.know(room_id)
         await self._settle(pending)
         if pending.everything:
             self._stirred = False
@@ -186,8 +191,6 @@ class Tree:
                 await self._forget(room_id)
                 continue
             await self._look(found, paths)
-            if self._settler.taken > taken and "" not in paths:
-                self._look_again(found, max(AGAIN_S, SHARE * self._spent_s.get(room_id, 0.0)))
 
     async def _settle(self, pending: _Pending) -> None:
         """Settle single documents."""
@@ -235,7 +238,9 @@ class Tree:
             self._spent_s[room.id] = time.monotonic() - began
             if scanned.first:
                 self._settler.first |= {(room.id, document_id) for document_id in slots}
-                await self._store.know(room)
+                await self._store.know(room.id)
+        elif slots:  # something was done by hand, and there may be more of it that was not told
+            self._look_again(room, max(AGAIN_S, SHARE * self._spent_s.get(room.id, 0.0)))
         await self._settle_all(slots.values())
         for place in scanned.hidden:
             row = self._tables.one(KEY, room.id, document_of(place.name))
@@ -287,11 +292,12 @@ class Tree:
             await self._store.forget_room(room_id)
 
     def _room(self, room_id: str) -> RoomRow | None:
-        row = self._tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", room_id)
-        return RoomRow(*row) if row else None
+        return self._room_where("room_id", room_id)
 
     def _room_of(self, folder: str) -> RoomRow | None:
         """The room whose folder has that name."""
-        sql = "SELECT room_id, name FROM room WHERE folded = ? AND importing = 0"
-        row = self._tables.one(sql, names.fold_room_name(folder))
+        return self._room_where("folded", names.fold_room_name(folder))
+
+    def _room_where(self, column: str, value: str) -> RoomRow | None:
+        row = self._tables.one(f"SELECT room_id, name FROM room WHERE {column} = ? AND importing = 0", value)  # noqa: S608
         return RoomRow(*row) if row else None

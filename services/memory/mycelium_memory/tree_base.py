@@ -18,6 +18,7 @@ from mycelium_memory.tree_disk import Signature
 NAME = ".tree.sqlite"
 SETTLED_NS = 1_000_000_000  # a file that was touched this long before it was noted can't have changed unseen since
 VERSION = "1"
+MOST_PROBLEMS = 1_000
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- Rooms whose whole folder was looked at once.
@@ -154,3 +155,28 @@ class Bases:
         sql = """SELECT path FROM problem WHERE room_id = ?1 AND path != '' AND version = 0
           AND (?2 = '' OR path = ?2 OR (path > ?2 || '/' AND path < ?2 || '0'))"""
         return {row[0] for row in self._connection.execute(sql, (room_id, below))}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A path that is left alone."""
+
+    room_id: str
+    room: str
+    path: str
+    reason: str
+
+
+def every_problem(root: Path, room_id: str = "") -> list[Problem]:
+    """What is left alone, of all rooms or of one, by path; read by any process. Nothing where no tree was kept."""
+    try:
+        connection = sqlite3.connect(f"{(root / NAME).absolute().as_uri()}?mode=rw", uri=True)
+    except sqlite3.OperationalError:
+        return []
+    sql = f"""SELECT room_id, room, path, reason FROM problem WHERE ?1 = '' OR room_id = ?1
+      ORDER BY room, path LIMIT {MOST_PROBLEMS}"""  # noqa: S608 - a number
+    with contextlib.closing(connection):
+        try:
+            return [Problem(*row) for row in connection.execute(sql, (room_id,))]
+        except sqlite3.DatabaseError:  # begun anew at this moment
+            return []

@@ -92,7 +92,6 @@ class Settler:
     store: Store
     later: Later
     keep: Keep
-    taken: int = 0  # edits by hand that became versions
     first: set[tuple[str, str]] = field(default_factory=set)  # documents that were found with nothing noted
     _since: dict[tuple[str, str], float] = field(default_factory=dict)  # what is waited for
     _refused: dict[tuple[str, str], tuple[bytes, int]] = field(default_factory=dict)
@@ -270,7 +269,6 @@ class Settler:
             await self.runtime.projector.wait(reply.sequence)
         else:
             await self.runtime.projector.catch_up()
-        self.taken += reply.message.changed
         if reply.message.conflicted:
             await self._tell(slot, reply.message)
         return reply.message

@@ -153,8 +153,8 @@ class Store:
     async def forget_room(self, room_id: str) -> None:
         await self._do(lambda _disk, bases: bases.forget_room(room_id))
 
-    async def know(self, room: RoomRow) -> None:
-        await self._do(lambda _disk, bases: bases.know(room.id))
+    async def know(self, room_id: str) -> None:
+        await self._do(lambda _disk, bases: bases.know(room_id))
 
     async def scan(self, room: RoomRow, paths: Collection[str]) -> Scanned:
         """What has changed in a room's folder: at these paths and in them; "" is all of it."""

@@ -19,13 +19,15 @@ MOST = 5000
 
 @command(
     "ls",
-    example="mycelium memory ls decisions/\nmycelium memory ls --tagged storage\nmycelium memory ls --at yesterday",
+    example="mycelium memory ls decisions/\nmycelium memory ls --tagged storage\nmycelium memory ls --at yesterday\n"
+    "mycelium memory ls --problems",
 )
 @room_option
 @click.option("--prefix", metavar="PREFIX", help="Only keys that begin with it; the argument is the same.")
 @click.option("--tagged", "tag", metavar="TAG", help="Only those with this tag.")
 @click.option("--at", "moment", metavar="TIME", help="As the room was then: a timestamp, an age like 2d, yesterday.")
 @click.option("--limit", type=click.IntRange(1, MOST), default=500, show_default=True, help="How many.")
+@click.option("--problems", "wrong", is_flag=True, help="Files in the room's folder that are left alone, and why.")
 @click.argument("beginning", required=False, metavar="[PREFIX]")
 def ls(
     here: Here,
@@ -35,12 +37,19 @@ def ls(
     tag: str | None,
     moment: str | None,
     limit: int,
+    wrong: bool,
     beginning: str | None,
 ) -> None:
     """List memories, as they are or as they were.
 
     By key, each with the beginning of its text.
     """
+    if wrong:
+        if prefix or beginning or tag or moment:
+            raise usage("--problems lists all that there are", "mycelium memory ls --problems")
+        found = here.hub().get(api_path("rooms", here.room(room), "memory"), {"view": "problems"})
+        here.out.answer(found, draw_problems)
+        return
     if prefix and beginning and prefix != beginning:
         raise usage("two prefixes are given", f"mycelium memory ls {shell_word(beginning)}")
     if tag and moment:
@@ -69,6 +78,15 @@ def draw(page: Document, now_s: float, paint: Paint) -> Iterator[str]:
         yield "nothing there"
     if page["next"]:
         yield paint.dim("there is more: a longer prefix, or --limit, shows it")
+
+
+def draw_problems(page: Document, paint: Paint) -> Iterator[str]:
+    """Files, two lines each."""
+    for row in page["items"]:
+        yield paint.bold(clean_line(row["path"] or "the room's folder"))
+        yield f"  {clean_line(row['reason'])}"
+    if not page["items"]:
+        yield "nothing is wrong"
 
 
 def _category(name: str, summary: str) -> Command:

@@ -24,17 +24,25 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/memory/v1/files.proto\x12\x12mycelium.memory.v1\"{\n\x0fTakeFileRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x04\x66ile\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04seen\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x12\n\nmoved_from\x18\x05 \x01(\tB\x07\n\x05_fileB\x07\n\x05_seen\"H\n\x10TakeFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x12\x12\n\nconflicted\x18\x03 \x01(\x08\x32g\n\x0c\x46ilesService\x12W\n\x08TakeFile\x12#.mycelium.memory.v1.TakeFileRequest\x1a$.mycelium.memory.v1.TakeFileResponse\"\x00\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/memory/v1/files.proto\x12\x12mycelium.memory.v1\"{\n\x0fTakeFileRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x04\x66ile\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04seen\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x12\n\nmoved_from\x18\x05 \x01(\tB\x07\n\x05_fileB\x07\n\x05_seen\"H\n\x10TakeFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x12\x12\n\nconflicted\x18\x03 \x01(\x08\"#\n\x13ListProblemsRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\"\x83\x01\n\x14ListProblemsResponse\x12\x42\n\x08problems\x18\x01 \x03(\x0b\x32\x30.mycelium.memory.v1.ListProblemsResponse.Problem\x1a\'\n\x07Problem\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t2\xcf\x01\n\x0c\x46ilesService\x12W\n\x08TakeFile\x12#.mycelium.memory.v1.TakeFileRequest\x1a$.mycelium.memory.v1.TakeFileResponse\"\x00\x12\x66\n\x0cListProblems\x12\'.mycelium.memory.v1.ListProblemsRequest\x1a(.mycelium.memory.v1.ListProblemsResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.memory.v1.files_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_FILESSERVICE'].methods_by_name['ListProblems']._loaded_options = None
+  _globals['_FILESSERVICE'].methods_by_name['ListProblems']._serialized_options = b'\220\002\001'
   _globals['_TAKEFILEREQUEST']._serialized_start=54
   _globals['_TAKEFILEREQUEST']._serialized_end=177
   _globals['_TAKEFILERESPONSE']._serialized_start=179
   _globals['_TAKEFILERESPONSE']._serialized_end=251
-  _globals['_FILESSERVICE']._serialized_start=253
-  _globals['_FILESSERVICE']._serialized_end=356
+  _globals['_LISTPROBLEMSREQUEST']._serialized_start=253
+  _globals['_LISTPROBLEMSREQUEST']._serialized_end=288
+  _globals['_LISTPROBLEMSRESPONSE']._serialized_start=291
+  _globals['_LISTPROBLEMSRESPONSE']._serialized_end=422
+  _globals['_LISTPROBLEMSRESPONSE_PROBLEM']._serialized_start=383
+  _globals['_LISTPROBLEMSRESPONSE_PROBLEM']._serialized_end=422
+  _globals['_FILESSERVICE']._serialized_start=425
+  _globals['_FILESSERVICE']._serialized_end=632
 # @@protoc_insertion_point(module_scope)

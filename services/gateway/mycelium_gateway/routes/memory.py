@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from mycelium.memory.v1 import service_pb2
+from mycelium.memory.v1 import files_pb2, service_pb2
 from mycelium_gateway import problems, shapes_memory
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer, done
@@ -46,12 +46,15 @@ RAW: dict[int | str, dict[str, Any]] = {
 
 @router.get(
     "",
-    response_model=schemas.MemoryPage,
+    response_model=schemas.MemoryPage | schemas.FileProblems,
     summary="List memory by key",
-    description="A page ends at 512 KB.",
+    description="A page ends at 512 KB. `view=problems` lists the files that are no documents as they stand.",
     responses=problems.responses("room.not_found"),
 )
 async def list_memory(room: str, wanted: Annotated[schemas.Listed, Query()], call: Caller) -> Response:
+    if wanted.view == "problems":
+        found = await call.ask(files_pb2.ListProblemsRequest(room=room), files_pb2.ListProblemsResponse)
+        return answer(shapes_memory.problems(found.message))
     request = service_pb2.ListDocumentsRequest(
         room=room,
         prefix=wanted.prefix,

@@ -67,6 +67,9 @@ class Listed(Body):
     )
     tz: str = Field("", description="Zone of days and of times without one, such as `Europe/Paris`; UTC without.")
     brief: bool = Field(False, description="Only headlines: `value` is null.")
+    view: Literal["documents", "problems"] = Field(
+        "documents", description="The documents; or the files in the room's folder that are left alone, and why."
+    )
     limit: int = Field(500, ge=1, le=5000, description="How many at most.")
     cursor: str = Field("", description="`next` of the page before.")
 
@@ -141,6 +144,20 @@ class MemoryPage(Shape):
     items: list[ListedMemory]
     next: str | None = Field(description="Cursor of the next page, or null.")
     at: str | None = Field(description="The moment of which it is; null when that is now.")
+
+
+class FileProblem(Shape):
+    """A file in the room's folder that is left alone, or an edit of one that met a write."""
+
+    path: str = Field(description="Under the room's folder; empty for that folder itself.")
+    reason: str
+
+
+class FileProblems(Shape):
+    """What is wrong in the room's folder, by path; a thousand at most."""
+
+    items: list[FileProblem]
+    next: str | None
 
 
 class Version(Shape):
