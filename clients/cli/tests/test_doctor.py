@@ -283,6 +283,9 @@ def test_the_sum_says_how_much_fix_would_mend() -> None:
         "              → up",
         "2 wrong; mycelium doctor --fix mends 1",
     ]
+    deep = "mycelium down && mycelium doctor --deep --fix && mycelium up"
+    document["items"] = [Finding("contents", WRONG, "other", deep, lambda: None).document()]
+    assert list(draw_findings(document, PLAIN))[-1] == "1 wrong; mycelium doctor --deep --fix mends 1"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

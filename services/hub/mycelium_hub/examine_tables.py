@@ -25,7 +25,9 @@ def check(home: Home, told: Told | None) -> Iterator[Finding]:
         if not paths:
             yield Finding("tables", NOTE, f"{name} has none yet; they are made from the log", "mycelium up")
         for path in paths:
-            yield _look(home, path, name, told, last)
+            # A replica's name is that of its log: rooms-2.
+            replica = name if path.parent == home.tables else f"{name}-{path.parent.name}"
+            yield _look(home, path, replica, told, last)
 
 
 def _look(home: Home, path: Path, name: str, told: Told | None, last: int | None) -> Finding:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mycelium_hub import address, examine_home, nats_config
+from mycelium_hub import address, examine_home, examine_tables, nats_config
 from mycelium_hub.finding import FIXED, NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
 from mycelium_hub.roster import Member, Roster
@@ -22,6 +23,8 @@ from mycelium_kernel import testing
 from services.hub.tests import calls
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from services.hub.tests.conftest import HubCommand
 
 Wait = Callable[[Callable[[], object]], None]
@@ -46,6 +49,18 @@ def _create(hub: HubCommand) -> None:
     hub.start()
     assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
     calls.post(hub.url, "kept")
+
+
+def test_tables_of_replicas_are_told_apart(tmp_path: Path) -> None:
+    """By the name that their logs have."""
+    home = Home(tmp_path)
+    for folder in (home.tables, home.tables / "2"):
+        folder.mkdir()
+        with closing(sqlite3.connect(folder / "rooms.sqlite")) as tables, tables:
+            tables.execute("CREATE TABLE meta (name TEXT, value TEXT)")
+            tables.execute("INSERT INTO meta VALUES ('position', '7')")
+    said = [finding.seen for finding in examine_tables.check(home, None)]
+    assert said[:2] == ["rooms: whole, up to fact 7", "rooms-2: whole, up to fact 7"]
 
 
 def test_a_working_hub_has_nothing_wrong(hub: HubCommand) -> None:

@@ -12,7 +12,7 @@ AGE = re.compile(r"(\d{1,9})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 DAYS = {"today": 0, "yesterday": 1}
 UTC_ZONE = ZoneInfo("UTC")
-FORMS = "a time such as 2026-09-03T16:40:00Z, an age such as 90s, 30m, 2h or 1d, or today"
+FORMS = "a time such as 2026-09-03T16:40:00Z, an age such as 90s, 30m, 2h or 1d, today or yesterday"
 
 
 def zone(name: str) -> ZoneInfo:

@@ -41,5 +41,5 @@ def place(field: str, text: str, now: datetime, zone: ZoneInfo = UTC_ZONE) -> Pl
 
 
 def _unreadable(field: str, text: str) -> Refusal:
-    forms = "a time such as 2026-09-03T16:40:00Z, a cursor as printed, an age such as 90s, 30m, 2h or 1d, or today"
-    return Refusal("request.invalid", f"{field} is {text!r}: use {forms}")
+    forms = "a time such as 2026-09-03T16:40:00Z, a cursor as printed, an age such as 90s, 30m, 2h or 1d"
+    return Refusal("request.invalid", f"{field} is {text!r}: use {forms}, today or yesterday")

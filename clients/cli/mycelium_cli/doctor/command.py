@@ -121,6 +121,7 @@ def draw_findings(answer: Document, paint: Paint) -> Iterator[str]:
     if not wrong:
         yield "nothing is wrong"
     elif fixable:
-        yield f"{wrong} wrong; mycelium doctor --fix mends {fixable}"
+        deep = " --deep" if any(row["fixable"] and "--deep" in (row["next"] or "") for row in answer["items"]) else ""
+        yield f"{wrong} wrong; mycelium doctor{deep} --fix mends {fixable}"
     else:
         yield f"{wrong} wrong"
