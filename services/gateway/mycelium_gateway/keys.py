@@ -95,6 +95,7 @@ class Keys:
         self.instance = instance
         self._now = now
         self._open: dict[str, OpenWait] = {}
+        self._ended: set[str] = set()  # keys that may still stand although their waits have ended
         self._said: dict[str, Said] = {}
         self._bucket: KeyValue | None = None
         self._sequence = 0
@@ -122,10 +123,16 @@ class Keys:
             await self._put_wait(wait)
 
     async def closed(self, wait: OpenWait) -> None:
-        """A wait has ended."""
-        if self._open.pop(wait.key, None) and self._bucket and self._connection.client.is_connected:
+        """A wait has ended. If that can't be told now, it is told again until it was."""
+        if self._open.pop(wait.key, None):
             with contextlib.suppress(*NATS_ERRORS):
-                await self._bucket.delete(wait.key)
+                await self._remove(wait.key)
+
+    async def _remove(self, key: str) -> None:
+        self._ended.add(key)
+        if self._bucket and self._connection.client.is_connected:
+            await self._bucket.delete(key)
+            self._ended.discard(key)
 
     async def say(self, said: Said) -> None:
         """Tell what a member says. Raises `Unavailable` when it can't be told now."""
@@ -146,6 +153,8 @@ class Keys:
                 if self._again.is_set() or await self._put_instance() <= lost:
                     self._again.clear()
                     await self._renew()
+                for key in list(self._ended):
+                    await self._remove(key)
             except NATS_ERRORS as error:
                 LOGGER.debug("open waits can't be told: %s", error)
                 self._again.set()
@@ -168,6 +177,8 @@ class Keys:
 
     async def _put_wait(self, wait: OpenWait) -> None:
         await self._put_own(wait.key, wait.timeout_s + SPARE_S)
+        if wait.key not in self._open:  # it ended meanwhile, and this may have been put after it was removed
+            await self._remove(wait.key)
 
     async def _put_own(self, key: str, ttl_s: float) -> int:
         sequence = await self._put(WAITS, key, self.instance.encode(), ttl_s)

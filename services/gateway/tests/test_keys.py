@@ -1,0 +1,61 @@
+"""The keys of open waits: none stands for longer than its wait is open, whatever came between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from nats.js.errors import NoKeysError
+
+from mycelium_gateway.keys import WAITS, Keys, OpenWait, open_bucket
+from mycelium_kernel import testing
+from mycelium_kernel.connections import Connection
+from services.gateway.tests.door import until
+
+WAIT = OpenWait("room", "bob", "wait", 60)
+
+
+@pytest.fixture
+async def connection(nats_server: testing.NatsServer) -> AsyncIterator[Connection]:
+    made = await Connection.open(nats_server.settings("gateway"))
+    yield made
+    await made.close()
+
+
+async def standing(connection: Connection) -> list[str]:
+    """The keys of waits that stand now."""
+    bucket = await open_bucket(connection, WAITS)
+    try:
+        return [key for key in await bucket.keys() if not key.startswith("instance.")]
+    except NoKeysError:
+        return []
+
+
+async def test_a_wait_that_ends_while_its_key_is_put_leaves_none(connection: Connection) -> None:
+    """Keys are put anew when the server was away; one that ended meanwhile must not come back to life."""
+    keys = Keys(connection, "me", lambda: 0)
+    await keys.start()
+    await keys.opened(WAIT)
+    assert await standing(connection) == [WAIT.key]
+    await keys.closed(WAIT)
+    await keys._put_wait(WAIT)  # by who had listed the open ones before
+    assert await standing(connection) == []
+    await keys.stop()
+
+
+async def test_a_wait_whose_end_could_not_be_told_is_told_later(connection: Connection) -> None:
+    """Without it others would take it for open for as long as it might have lasted."""
+    await open_bucket(connection, WAITS)
+    keys = Keys(connection, "me", lambda: 0)
+    await keys.opened(WAIT)
+    await keys.closed(WAIT)  # before this gateway could remove a key
+    assert await standing(connection) == [WAIT.key]
+    await keys.start()
+
+    async def gone() -> bool:
+        return await standing(connection) == []
+
+    async with asyncio.timeout(10):
+        await until(gone)
+    await keys.stop()
