@@ -89,7 +89,9 @@ class Room:
         its next call, through another one, acknowledges it (docs/explanation/reliability.md); so here it confirms.
         """
         is_sure = bool(SPLIT) and "confirm" not in fields
-        reply = self.try_take(handle, session, timeout_s, **fields, **({"confirm": True} if is_sure else {}))
+        if is_sure:
+            fields["confirm"] = True
+        reply = self.try_take(handle, session, timeout_s, **fields)
         if reply.status == 204:
             return None
         turn: Document = reply.ok(200).json
