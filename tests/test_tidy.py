@@ -183,6 +183,18 @@ def test_the_lock_holds_what_every_part_requires() -> None:
     report(faults)
 
 
+def test_who_reads_time_zones_brings_them() -> None:
+    """A slim image has none of its own, and a service that needs them would not start in it."""
+    faults = []
+    for part in (name for name in tracked() if name.startswith("services/") and name.endswith("/pyproject.toml")):
+        folder = part.removesuffix("pyproject.toml") + "mycelium_"
+        reads = any("import zoneinfo" in text_of(name) or "from zoneinfo" in text_of(name) for name in tracked()
+                    if name.startswith(folder) and name.endswith(".py"))  # fmt: skip
+        if reads and "tzdata" not in tomllib.loads(text_of(part))["project"]["dependencies"]:
+            faults.append(f"{part} does not require tzdata")
+    report(faults)
+
+
 def test_tools_give_a_reason_for_every_rule_they_leave_out() -> None:
     """Each ignored rule of the linter says why, on its line."""
     section = text_of("pyproject.toml").split("ignore = [", 1)[1].split("\n]", 1)[0]
