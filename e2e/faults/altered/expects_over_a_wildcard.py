@@ -1,8 +1,11 @@
 """A seeded bug: facts of entities expect the last place under a wildcard, and therefore seem free to share a batch.
 
-Everything else of optimistic concurrency is kept: the tables hold all up to that place before a command is decided.
+Everything else of optimistic concurrency is kept: the tables hold all up to that place before a command is decided. But
+nobody waits for a turn: within one process that would leave the log nothing to settle.
 """
 
+import contextlib
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -30,5 +33,12 @@ def patch(decide: Any) -> None:
         expecting = {**headers, decide.headers.EXPECTED: str(last), SUBJECT: wildcard}
         return await append(self, subject, data, expecting, **{**said, "expect": None})
 
+    @contextlib.asynccontextmanager
+    async def taken(_self: Any, _subject: str) -> AsyncIterator[Any]:
+        from mycelium_kernel.turns import Turn
+
+        yield Turn()
+
+    decide.Turns.taken = taken
     decide.Decider._attempt = attempts  # noqa: SLF001 - as above
     decide.Log.append = appends
