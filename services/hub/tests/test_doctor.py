@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from services.hub.tests.conftest import HubCommand
 
 Wait = Callable[[Callable[[], object]], None]
-PARTS = ["config", "files", "hub", "port", "drift", "limits", "nats", "stream", "log", "clock"]
+PARTS = ["config", "files", "hub", "tree", "port", "drift", "limits", "nats", "stream", "log", "clock"]
 PARTS += ["tables", "tables", "model"]
 
 
