@@ -104,6 +104,7 @@ def _delete(shard: Shard, frame: Frame) -> Frame:
 
 def _delete_room(shard: Shard, frame: Frame) -> Frame:
     shard.change(edge.UpdateOperation.delete_points_by_filter(WHERE.room(frame.body["room_id"])))
+    shard.forget()
     return Frame({})
 
 

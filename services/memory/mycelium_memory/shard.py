@@ -1,7 +1,8 @@
 """A shard of qdrant-edge on disk, inside the keeper's process: opened, checked, flushed, and indexed aside.
 
 In the folder: `state.json` names the shard in use (`shard-1/`), `lock` is held by who has it open, `tries` counts the
-openings after which nothing was answered. The index is built by another process in a copy, since it takes a minute for
+openings after which nothing was answered, `unclean` is there while files hold what was deleted for good, and `cleaning`
+while a copy without it is made. The index is built by another process in a copy, since it takes a minute for
 100,000 vectors; what changes meanwhile is done to the copy afterwards, and then the copy is put in use.
 """
 
@@ -60,6 +61,10 @@ class Shard:
         self._unflushed += 1
         self._since_built += 1
 
+    def forget(self) -> None:
+        """Leave nothing on the disk of what was deleted until now: soon, in files that are written anew."""
+        (self._folder / "unclean").touch(mode=0o600)
+
     def worked(self, *, changed: bool) -> None:
         """After each answer."""
         if self._tried:
@@ -111,11 +116,16 @@ class Shard:
         copy = self._folder / f"shard-{self._number() + 1}"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self._folder / f"shard-{self._number()}", copy)
-        command = (sys.executable, "-P", "-m", "mycelium_memory.indexing", str(os.getpid()), str(copy))
+        command = [sys.executable, "-P", "-m", "mycelium_memory.indexing", str(os.getpid()), str(copy)]
+        if (self._folder / "unclean").exists():
+            os.replace(self._folder / "unclean", self._folder / "cleaning")
+            command += [str(self.dimensions), str(self._most_unindexed)]
         self._builder = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self._later, self._since_built = [], 0
 
     def _is_due(self, info: edge.ShardInfo) -> bool:
+        if (self._folder / "unclean").exists():
+            return True
         if not self._since_built:
             return False  # it was just built, and an index is not made for few
         unindexed = info.points_count - info.indexed_vectors_count
@@ -140,6 +150,7 @@ class Shard:
         number = self._number()
         self._write_state(number + 1)
         shutil.rmtree(self._folder / f"shard-{number}", ignore_errors=True)
+        (self._folder / "cleaning").unlink(missing_ok=True)
 
     def _open(self) -> edge.EdgeShard:
         tries = self._folder / "tries"
@@ -147,6 +158,8 @@ class Shard:
         with tries.open("ab") as file:
             file.write(b".")
         state = self._folder / "state.json"
+        if (self._folder / "cleaning").exists():  # it ended in the middle
+            self.forget()
         if before >= TRIES:
             self.found, self.why = Found.BROKEN, f"it was opened {before} times and never answered"
             tries.write_bytes(b".")
@@ -174,27 +187,12 @@ class Shard:
     def _create(self) -> edge.EdgeShard:
         for folder in self._folder.glob("shard-*"):
             shutil.rmtree(folder)
-        shard = edge.EdgeShard.create(str(self._folder / "shard-1"), self._config())
-        keyword = edge.KeywordIndexParams
-        schemas: dict[str, edge.KeywordIndexParams | edge.PayloadSchemaType] = {
-            "room": keyword(is_tenant=True),
-            "document": keyword(prefix=True),
-            "tags": keyword(),
-            "author": keyword(),
-            "time": edge.PayloadSchemaType.Integer,
-        }
-        for field, schema in schemas.items():
-            shard.update(edge.UpdateOperation.create_field_index(field, schema))
-        shard.flush()
+        shard = create(self._folder / "shard-1", self._config())
         self._write_state(1)
         return shard
 
     def _config(self) -> edge.EdgeConfig:
-        kilobytes = max(1, self._most_unindexed * self.dimensions * 4 // 1024)
-        return edge.EdgeConfig(
-            vectors=edge.EdgeVectorParams(size=self.dimensions, distance=edge.Distance.Cosine),
-            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=kilobytes),
-        )
+        return config(self.dimensions, self._most_unindexed)
 
     def _number(self) -> int:
         number = json.loads((self._folder / "state.json").read_text(encoding="utf-8"))["shard"]
@@ -205,6 +203,31 @@ class Shard:
         beside = self._folder / ".state.json"
         beside.write_text(json.dumps({"shard": number}), encoding="utf-8")
         beside.replace(self._folder / "state.json")
+
+
+def config(dimensions: int, unindexed: int) -> edge.EdgeConfig:
+    """How vectors of so many dimensions are kept."""
+    return edge.EdgeConfig(
+        vectors=edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine),
+        optimizers=edge.EdgeOptimizersConfig(indexing_threshold=max(1, unindexed * dimensions * 4 // 1024)),
+    )
+
+
+def create(folder: Path, how: edge.EdgeConfig) -> edge.EdgeShard:
+    """An empty shard that can be asked for all that `vectors.payload` says."""
+    shard = edge.EdgeShard.create(str(folder), how)
+    keyword = edge.KeywordIndexParams
+    schemas: dict[str, edge.KeywordIndexParams | edge.PayloadSchemaType] = {
+        "room": keyword(is_tenant=True),
+        "document": keyword(prefix=True),
+        "tags": keyword(),
+        "author": keyword(),
+        "time": edge.PayloadSchemaType.Integer,
+    }
+    for field, schema in schemas.items():
+        shard.update(edge.UpdateOperation.create_field_index(field, schema))
+    shard.flush()
+    return shard
 
 
 def _locked(path: Path) -> int:

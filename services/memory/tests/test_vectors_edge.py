@@ -139,3 +139,37 @@ async def test_two_keepers_never_have_one_folder_open(vectors: EdgeVectors, tmp_
     assert (await opening).found is Found.KEPT
     assert await second.count(["room-0"]) == 1
     await second.close()
+
+
+async def test_a_deleted_room_leaves_nothing_on_the_disk(vectors: EdgeVectors, tmp_path: Path) -> None:
+    """Neither keys nor sections, once the files are written anew; the other rooms are found all the while."""
+    await vectors.open()
+    rows = dict(enumerate(drawn(20)))
+    await vectors.put([entry(number, vector) for number, vector in rows.items()])
+    gone = Entry("room-gone", "zzyzx-road", 1, (Passage("kumquat", rows[0]),), ("persimmon",), "quince")
+    await vectors.put([gone])
+    await vectors.delete_room("room-gone")
+    async with asyncio.timeout(30):
+        while any(holds(tmp_path, word) for word in (b"zzyzx", b"kumquat", b"persimmon", b"quince")):
+            assert await recall(vectors, rows) == 1.0
+    assert await recall(vectors, rows) == 1.0
+    assert await vectors.count(["room-0", "room-1", "room-gone"]) == 20
+    await vectors.close()
+
+    again = EdgeVectors(tmp_path / "vectors", SIZE, unindexed=1_000)
+    try:
+        assert (await again.open()).found is Found.KEPT
+        assert await recall(again, rows) == 1.0
+    finally:
+        await again.close()
+
+
+def holds(folder: Path, word: bytes) -> list[Path]:
+    """The files in which a word stands."""
+    found = []
+    for place, _folders, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                if word in Path(place, name).read_bytes():
+                    found.append(Path(place, name))
+    return found
