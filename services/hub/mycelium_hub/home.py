@@ -17,7 +17,8 @@ from pathlib import Path
 
 from mycelium_hub.errors import Refused
 
-DATA = ("nats", "tables", "rooms", "temporal", "secrets", "run", "logs")  # what `down --volumes` deletes; settings stay
+# What `down --volumes` deletes; settings stay.
+DATA = ("nats", "tables", "rooms", "index", "temporal", "secrets", "run", "logs")
 MOST_SERVERS = 3
 DEFAULT = "~/.mycelium"
 
@@ -77,6 +78,11 @@ class Home:
     @property
     def rooms(self) -> Path:
         return self.path / "rooms"
+
+    @property
+    def index(self) -> Path:
+        """What memory is found by: models and vectors. Can be deleted at any moment, and comes back."""
+        return self.path / "index"
 
     @property
     def store(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
 from mycelium_hub.settings import HubSettings
+from mycelium_memory.settings import SEARCH_SETTINGS
 
 if TYPE_CHECKING:  # loaded with the first service, so that what is refused is refused at once
     from mycelium_kernel.connections import NatsSettings
@@ -63,14 +65,25 @@ def _rooms_settings(given: Surroundings, replica: int) -> dict[str, str]:
 
 async def _memory(given: Surroundings) -> Runtime:
     from mycelium_kernel import run
+    from mycelium_kernel import settings as kernel_settings
     from mycelium_memory.service import service
+    from mycelium_memory.settings import SERVICE_SETTINGS, index_settings
 
-    return await run.start(service(tree=given.home.rooms), given.nats, given.home.tables)
+    own = kernel_settings.load(SERVICE_SETTINGS, given.home.path, os.environ)
+    values = {key: sourced.value for key, sourced in {**own, **given.settings.found}.items()}
+    made = service(index_settings(values, given.home.index), given.home.rooms)
+    return await run.start(made, given.nats, given.home.tables)
 
 
 def _memory_settings(given: Surroundings, replica: int) -> dict[str, str]:
-    """Whichever replica has the tree's lock keeps it, so another goes on when that one ends."""
-    return {"service.tables": str(given.home.tables_of(replica)), "memory.tree": str(given.home.rooms)}
+    """One replica keeps the index of meaning; whichever has the tree's lock keeps that, and another after it."""
+    found = given.settings.found  # what the hub was started with, whatever its file says by now
+    return {
+        "service.tables": str(given.home.tables_of(replica)),
+        "memory.tree": str(given.home.rooms),
+        "memory.index_folder": str(given.home.index) if replica == 1 else "",
+        **{setting.key: str(found[setting.key].value) for setting in SEARCH_SETTINGS if setting.key in found},
+    }
 
 
 async def _gateway(given: Surroundings) -> Runtime:

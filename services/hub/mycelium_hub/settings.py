@@ -10,6 +10,7 @@ from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, misfits, mod
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
+from mycelium_memory.settings import SEARCH_SETTINGS
 
 LEVELS = ("debug", "info", "warning", "error")
 LAST_PORT = 65535
@@ -71,6 +72,7 @@ SETTINGS = (
         "Run engines, and the Temporal server that they stand on: about 260 MB of memory.",
         unit="yes or no",
     ),
+    *SEARCH_SETTINGS,
     *MODEL_SETTINGS,
     Setting(
         "llm.api_key",

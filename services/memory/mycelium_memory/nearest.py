@@ -29,6 +29,10 @@ NOBODY = "no replica that keeps the index answers"
 class Nearest(Protocol):
     """What finds by meaning."""
 
+    def version(self) -> str:
+        """What answers depend on beside the documents: the model. Empty: it is not known, and no answer is kept."""
+        ...
+
     async def find(self, runtime: Runtime, asked: search_pb2.FindNearRequest) -> search_pb2.FindNearResponse:
         """What is near, or why it can't be looked for; never raises."""
         ...
@@ -39,6 +43,9 @@ class Here:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+
+    def version(self) -> str:
+        return self._index.meaning.model.stamp if self._index.meaning else ""
 
     async def find(self, runtime: Runtime, asked: search_pb2.FindNearRequest) -> search_pb2.FindNearResponse:
         index = self._index
@@ -93,6 +100,9 @@ class Elsewhere:
 
     def __init__(self) -> None:
         self._not_before = 0.0
+
+    def version(self) -> str:
+        return ""
 
     async def find(self, runtime: Runtime, asked: search_pb2.FindNearRequest) -> search_pb2.FindNearResponse:
         why = NOBODY

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LIMIT, LIMIT_MOST = 10, 50
 DEEP = 50  # places of each ranking that are looked at
+KEPT = 200  # answers of up to 100 KB
 TEXT_CHARACTERS = 2_000  # of a section that are shown
 SECTION = f"""SELECT passage.slug, passage.title, substr(text, passage.start + 1, passage.end - passage.start), found.*
   FROM ({views.BRIEF} INDEXED BY document_folded WHERE room_id = ?1 AND folded = ?2 AND removed = 0) AS found
@@ -46,7 +47,7 @@ class Search:
 
     def __init__(self, nearest: Nearest) -> None:
         self._nearest = nearest
-        self._answers: Repeats[Answer] = Repeats()
+        self._answers: Repeats[Answer] = Repeats(KEPT)
 
     async def run(
         self, runtime: Runtime, request: search_pb2.SearchDocumentsRequest, context: Context
@@ -57,7 +58,8 @@ class Search:
         await projector.catch_up()
         tables = projector.tables
         asked = _asked(tables, request, context)
-        again = (asked.near.SerializeToString(deterministic=True), asked.limit, asked.sequence)
+        model = self._nearest.version()
+        again = (asked.near.SerializeToString(deterministic=True), asked.limit, asked.sequence, model)
         kept = self._answers.find(again, (asked.room.id,))
         if kept is not None:
             return kept, 0
@@ -73,7 +75,7 @@ class Search:
             if len(answer.sections) == asked.limit:
                 break
             _add(tables, asked, fused, answer)
-        if not found.meaning.why_not and not found.meaning.waiting:
+        if model and not found.meaning.why_not and not found.meaning.waiting:
             self._answers.keep(again, (asked.room.id,), self._answers.mark((asked.room.id,)), answer)
         return answer, 0
 

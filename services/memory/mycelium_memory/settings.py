@@ -72,13 +72,14 @@ class IndexSettings:
 
 
 def index_settings(values: Mapping[str, Value], folder: Path) -> IndexSettings:
-    """The settings by key, as they were read."""
+    """The settings by key, as they were read; what is not there is as by default."""
+    known = {setting.key: setting.default for setting in (*SEARCH_SETTINGS, *SERVICE_SETTINGS)} | dict(values)
     return IndexSettings(
         folder=folder,
-        model=str(values["memory.embedding_model"]),
-        is_fetched=bool(values["memory.embedding_download"]),
-        threads=int(values["memory.embedding_threads"]),
-        url=str(values["memory.vectors_url"]),
-        key=str(values.get("memory.vectors_key", "")),
-        name=str(values.get("memory.vectors_name", "") or "mycelium"),
+        model=str(known["memory.embedding_model"]),
+        is_fetched=bool(known["memory.embedding_download"]),
+        threads=int(known["memory.embedding_threads"]),
+        url=str(known["memory.vectors_url"]),
+        key=str(known["memory.vectors_key"]),
+        name=str(known["memory.vectors_name"]),
     )

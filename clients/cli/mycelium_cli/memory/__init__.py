@@ -11,6 +11,8 @@ group = Group(
         "set": Entry("memory.write:set_", "Write a memory, or a new version of it."),
         "get": Entry("memory.read:get", "Read a memory, as it is or as it was."),
         "ls": Entry("memory.listing:ls", "List memories, as they are or as they were."),
+        "search": Entry("memory.search:search", "Find memories by what they mean, and by their words."),
+        "reindex": Entry("memory.search:reindex", "Make the search index anew."),
         "rm": Entry("memory.write:remove", "Remove a memory; its versions can still be read."),
         "links": Entry("memory.links:links", "What a memory links to, and what links to it."),
         "history": Entry("memory.read:history", "The versions of a memory."),
@@ -21,5 +23,6 @@ group = Group(
         "procedures": Entry("memory.listing:procedures", "How to do things again.", _GROUPS),
     },
     example='mycelium memory set decisions/storage "Rooms are folders; memory is markdown files"\n'
-    "mycelium memory get decisions/storage\nmycelium memory ls decisions/",
+    "mycelium memory get decisions/storage\nmycelium memory ls decisions/\n"
+    'mycelium memory search "how do we store things"',
 )

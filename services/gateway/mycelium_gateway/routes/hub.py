@@ -36,7 +36,7 @@ async def metrics() -> Response:
 async def health(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     client = gateway.connection.client
-    said = await _ask_all(gateway)
+    said, search = await _ask_all(gateway)
     bad = {name: one for name, one in said.items() if one["status"] not in {"ok", "starting"}}
     faults = [f"{name} is {one['status']}: {one['detail']}" for name, one in bad.items()]
     faults[:0] = _own_faults(gateway)
@@ -50,6 +50,7 @@ async def health(request: Request) -> Response:
             "connected": client.is_connected,
             "version": f"{server.major}.{server.minor}.{server.patch}" if server else "",
         },
+        "search": search,
         "warnings": [*faults, *_risks(gateway)],
     }
     return answer(body)
@@ -71,14 +72,16 @@ def _risks(gateway: Gateway) -> list[str]:
     return [f"nobody has to sign in, and other machines reach {gateway.settings.host} (auth.insecure)"]
 
 
-async def _ask_all(gateway: Gateway) -> dict[str, shapes.Json]:
+async def _ask_all(gateway: Gateway) -> tuple[dict[str, shapes.Json], shapes.Json | None]:
+    """What each service says, and what the owner of the search index says of that."""
     wanted = gateway.settings.services
     answers = await asyncio.gather(*(gateway.bus.health(name, ASK_S, count) for name, count in wanted.items()))
     together = {name: _together(said, wanted[name]) for name, said in zip(wanted, answers, strict=True)}
     for name, one in together.items():
         if one["status"] == "down" and gateway.is_late(name):
             one.update(status="starting", detail="it starts once the hub answers")
-    return together
+    tell = [one["search"] for said in answers for one in said if "search" in one]
+    return together, {"refused": 0, "next_model": None, **tell[0]} if tell else None
 
 
 def _together(said: list[dict[str, Any]], wanted: int) -> shapes.Json:

@@ -15,6 +15,14 @@ HEALTH = {
     "services": {"rooms": {"status": "ok", "detail": ""}},
     "auth": {"enabled": False},
     "nats": {"connected": True, "version": "2.15.1"},
+    "search": {
+        "model": "sentence-transformers/all-MiniLM-L6-v2",
+        "chosen": "it comes with the program; the files of BAAI/bge-small-en-v1.5 are not here",
+        "state": "ready",
+        "waiting": 0,
+        "refused": 0,
+        "next_model": None,
+    },
     "warnings": [],
 }
 WHOAMI = {"handle": "avery", "registered": True, "kind": "user", "name": "Avery Quinn", "auth": {"enabled": False}}
@@ -48,6 +56,17 @@ class Nats(Shape):
     version: str
 
 
+class SearchHealth(Shape):
+    """The index by which memory is found by meaning."""
+
+    model: str = Field(description="The model in force; empty before it is known.")
+    chosen: str = Field(description="Why it is this one.")
+    state: str = Field(description="`ready`, or why it does not answer at the moment.")
+    waiting: int = Field(description="How many documents can't be found by it yet.")
+    refused: int = Field(description="How many it could do nothing with.")
+    next_model: str | None = Field(description="The model that takes over when it has indexed everything.")
+
+
 class Health(Shape):
     """The hub's state, answered within a second and a half."""
 
@@ -58,6 +77,7 @@ class Health(Shape):
     services: dict[str, ServiceHealth]
     auth: Auth
     nats: Nats
+    search: SearchHealth | None = Field(description="Null when no owner of the index answers.")
     warnings: list[str]
 
 
