@@ -140,6 +140,8 @@ def test_a_folder_under_git_goes_back_and_forth(tree: Tree) -> None:
     tree.until_same(60)
     tree.git("init", "-q", "-b", "main")
     tree.git("add", ".")
+    kept = set(tree.git("ls-files").split())
+    assert kept == {".gitignore", *(f"notes/n{number}.md" for number in range(FILES))}
     tree.git("commit", "-q", "-m", "first")
     tree.git("checkout", "-q", "-b", "other")
     for number in range(FILES):

@@ -74,6 +74,8 @@ class Bases:
         try:
             self._connection = self._open()
             said = dict(self._connection.execute("SELECT name, value FROM meta"))
+            if self._connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                said = {}
         except sqlite3.DatabaseError:
             said = {}
         if said != {"epoch": epoch, "version": VERSION}:

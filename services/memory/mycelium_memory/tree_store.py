@@ -18,7 +18,7 @@ from mycelium_memory.model import RoomRow
 from mycelium_memory.tree_base import Base, Bases
 from mycelium_memory.tree_compare import SETTING, Comparing, Scanned, Slot
 from mycelium_memory.tree_disk import Disk, Found, Illegal, Kept, Place, Signature, digest
-from mycelium_memory.tree_swap import Clash
+from mycelium_memory.tree_swap import HIDDEN, Clash
 
 FOLDERS = frozenset(["decisions", "context", "status", "work", "procedures", "log", "failed"])  # made with the room
 MARK = ".room"  # names the id of the room whose folder it is; the rooms service writes it
@@ -42,6 +42,7 @@ class Store:
         self._disk = Disk(root)
         self._bases: Bases | None = None
         self._thread = ThreadPoolExecutor(1, "tree")
+        self._ignoring: set[str] = set()  # rooms whose folders tell git what is not theirs
 
     async def _do(self, step: Callable[[Disk, Bases], T]) -> T:
         def run() -> T:
@@ -73,6 +74,7 @@ class Store:
 
         def run(disk: Disk, bases: Bases) -> None:
             bases.forget_room(room.id)
+            self._ignoring.discard(room.id)
             with disk.opened(()) as root, contextlib.suppress(FileExistsError):
                 os.mkdir(room.name, mode=0o700, dir_fd=root)
             with contextlib.suppress(Clash):
@@ -158,11 +160,26 @@ class Store:
 
     async def scan(self, room: RoomRow, paths: Collection[str]) -> Scanned:
         """What has changed in a room's folder: at these paths and in them; "" is all of it."""
-        return await self._do(lambda disk, bases: Comparing(disk, bases, room).run(paths))
+
+        def run(disk: Disk, bases: Bases) -> Scanned:
+            if room.id not in self._ignoring:
+                self._ignoring.add(room.id)
+                _ignore(disk, room)
+            return Comparing(disk, bases, room).run(paths)
+
+        return await self._do(run)
 
     async def author(self, room: RoomRow) -> str:
         """As whom an edit by hand is taken: the room's `.mycelium` may say it."""
         return await self._do(lambda disk, bases: _author(disk, bases, room))
+
+
+def _ignore(disk: Disk, room: RoomRow) -> None:
+    """Tell git which names are the hub's own, unless the folder says something itself."""
+    place = Place((room.name, ".gitignore"))
+    with contextlib.suppress(Clash, Illegal, OSError):
+        if not disk.is_there(place):
+            disk.write(place, f"{MARK}\n{HIDDEN}*\n", "git", None)
 
 
 def _is_ready(disk: Disk, room: RoomRow) -> bool:

@@ -158,6 +158,23 @@ async def test_without_its_notes_the_tree_makes_no_versions(desk: Desk) -> None:
     assert [len(await desk.versions(key)) for key in ("a", "b")] == [2, 2]
 
 
+async def test_notes_that_are_damaged_are_made_anew(desk: Desk) -> None:
+    """Nothing that matters was only in them."""
+    await desk.room()
+    for number in range(50):
+        await desk.set(f"n{number}", "one")
+    await desk.same()
+    await desk.stop()
+    notes = desk.root / ".tree.sqlite"
+    with notes.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (notes.stat().st_size - 4096))
+    await desk.start()
+    await desk.set("last", "x")
+    assert len(await desk.same()) == 51
+    assert len(await desk.versions("n0")) == 1
+
+
 async def test_an_older_file_that_is_brought_back_is_a_version(desk: Desk) -> None:
     """As `git checkout` does, also of a document that was removed."""
     folder = await desk.room()
