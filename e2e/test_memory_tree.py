@@ -84,7 +84,7 @@ def test_a_rename_says_what_it_was(tree: Tree) -> None:
 
 
 @requirement("memory:tree:conflicts")
-def test_an_edit_that_meets_a_write_keeps_both(tree: Tree, machine: Machine) -> None:
+def test_an_edit_that_meets_a_write_keeps_both(hub: Hub, tree: Tree, machine: Machine) -> None:
     """An editor had version 1 open while version 2 was written: both can be read, and it is told."""
     tree.put("a", "one")
     opened = tree.until_same()["a.md"]
@@ -95,6 +95,11 @@ def test_an_edit_that_meets_a_write_keeps_both(tree: Tree, machine: Machine) -> 
     assert [version["summary"] for version in tree.versions("a")] == ["by hand", "by call", "one"]
     told = machine.run("memory", "ls", "--problems", room=tree.room.name).ok().out
     assert "edited by hand while the document was written" in told
+    doctor = hub.machine.run("doctor", within_s=60).out
+    assert f"{tree.room.name}/a.md: it was edited by hand while the document was written" in doctor
+    assert [version["conflicted"] for version in tree.versions("a")] == [True, False, False]
+    history = machine.run("memory", "history", "a", room=tree.room.name).ok().out.splitlines()
+    assert ["met another write" in line for line in history[-3:]] == [True, False, False]
     tree.put("a", "settled")
     until(lambda: "nothing is wrong" in machine.run("memory", "ls", "--problems", room=tree.room.name).ok().out, "over")
 

@@ -77,4 +77,5 @@ def _version(view: views_pb2.Version) -> Json:
         "bytes": view.bytes,
         "origin": ORIGINS[view.origin],
         "moved_from": view.moved_from or None,
+        "conflicted": view.conflicted,
     }

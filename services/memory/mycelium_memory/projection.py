@@ -26,9 +26,9 @@ def document_written(tables: Tables, event: events_pb2.DocumentWritten, stored: 
         clock.to_millis(event.created_at), event.updated_by, at, summary,
     )  # fmt: skip
     tables.execute(
-        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)",
+        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
         event.room_id, document_id, event.version, stored.sequence, at, event.updated_by, summary,
-        len(text.encode()), event.origin, event.moved_from,
+        len(text.encode()), event.origin, event.moved_from, event.conflicted,
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, folded, list(event.content.tags))
     named = " ".join([event.key, *event.content.tags])
@@ -45,7 +45,7 @@ def document_removed(tables: Tables, event: events_pb2.DocumentRemoved, stored: 
         event.version, stored.sequence, event.removed_by, at, event.room_id, document_id,
     )  # fmt: skip
     tables.execute(
-        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, 1, '', 0, ?, '')",
+        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, 1, '', 0, ?, '', 0)",
         event.room_id, document_id, event.version, stored.sequence, at, event.removed_by, event.origin,
     )  # fmt: skip
     _tag(tables, event.room_id, document_id, "", [])

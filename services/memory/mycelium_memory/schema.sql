@@ -76,6 +76,7 @@ CREATE TABLE version (
   bytes INTEGER NOT NULL,
   origin INTEGER NOT NULL,            -- Origin
   moved_from TEXT NOT NULL,           -- a key, or empty
+  conflicted INTEGER NOT NULL,        -- 1 for an edit by hand that met a write
   PRIMARY KEY (room_id, document_id, version)
 ) WITHOUT ROWID;
 CREATE INDEX version_time ON version (room_id, document_id, at, version);

@@ -21,7 +21,7 @@ KINDS: dict[int, links.Kind] = {
     views_pb2.LINK_KIND_EMBED: "embed",
     views_pb2.LINK_KIND_FIELD: "field",
 }
-VERSION = "SELECT version, sequence, at, author, removed, summary, bytes, origin, moved_from FROM version"
+VERSION = "SELECT version, sequence, at, author, removed, summary, bytes, origin, moved_from, conflicted FROM version"
 
 
 def content(rest: bytes, is_value: int, text: str) -> views_pb2.Content:
@@ -61,6 +61,7 @@ def version(row: tuple[Any, ...]) -> views_pb2.Version:
         bytes=row[6],
         origin=row[7],
         moved_from=row[8],
+        conflicted=bool(row[9]),
     )
 
 

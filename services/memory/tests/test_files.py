@@ -83,6 +83,8 @@ def test_an_edit_that_meets_a_write_keeps_both(demo: Hub) -> None:
     assert (answer.version, answer.changed, answer.conflicted) == (3, True, True)
     assert (demo.get("a").content.body, demo.was("a", version=2).content.body) == ("by hand", "by call")
     assert demo.get("a").updated_by == BY_HAND
+    demo.write("a", "settled")
+    assert [version.conflicted for version in demo.versions("a")] == [False, True, False, False]
 
 
 def test_a_file_that_is_gone_removes_what_was_in_it_and_no_more(demo: Hub) -> None:

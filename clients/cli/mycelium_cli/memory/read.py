@@ -130,5 +130,6 @@ def _said(version: Document) -> str:
     remarks += (
         [{"file": "edited as a file", "import": "imported"}[version["origin"]]] if version["origin"] != "call" else []
     )
+    remarks += ["met another write"] if version["conflicted"] else []
     text = "(removed)" if version["removed"] else clean_line(version["summary"])
     return f"{text} ({', '.join(remarks)})" if remarks else text

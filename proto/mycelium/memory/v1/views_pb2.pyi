@@ -345,6 +345,7 @@ class Version(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     MOVED_FROM_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    CONFLICTED_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Its number."""
     updated_by: _builtins.str
@@ -361,6 +362,8 @@ class Version(_message.Message):
     """The key that the document had before, when its file was renamed by hand."""
     sequence: _builtins.int
     """Sequence of its fact."""
+    conflicted: _builtins.bool
+    """Whether it is a file that was edited by hand while another version than the one it replaced was in it."""
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -377,10 +380,11 @@ class Version(_message.Message):
         origin: Global___Origin.ValueType = ...,
         moved_from: _builtins.str = ...,
         sequence: _builtins.int = ...,
+        conflicted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "moved_from", b"moved_from", "origin", b"origin", "removed", b"removed", "sequence", b"sequence", "summary", b"summary", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "conflicted", b"conflicted", "moved_from", b"moved_from", "origin", b"origin", "removed", b"removed", "sequence", b"sequence", "summary", b"summary", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -32,6 +32,7 @@ VERSION = {
     "bytes": 44,
     "origin": "call",
     "moved_from": None,
+    "conflicted": False,
 }
 
 
@@ -173,6 +174,7 @@ class Version(Shape):
     bytes: int
     origin: Literal["call", "file", "import"]
     moved_from: str | None = Field(description="The key that it had before its file was renamed.")
+    conflicted: bool = Field(description="Whether it is an edit of the file that met a write: both are kept.")
 
 
 class VersionPage(Shape):
