@@ -48,6 +48,7 @@ ROWS = {
     "M5": "links between memories",
     "M3": "the markdown tree",
     "M4": "search by meaning and by words",
+    "M7": "catching up",
     "M8": "expected versions, and how it was",
     "O1": "on a cluster: install, rooms as objects",
     "O3": "the hub on one machine",
@@ -304,6 +305,9 @@ LISTED = (
     _R("memory:tree:down", "M3", "What was done by hand while the hub was down is taken up when it starts, once.", "I What must be true"),
     _R("memory:tree:rooms", "M3", "A deleted room takes its files and those of no room with a name like it.", "I Cases from the field"),
     _R("memory:tree:crashes", "M3", "Killing the memory service loses no write and no edit, and makes no version twice.", "I Proof"),
+    _R("memory:catchup", "M7", "Who starts to work learns what was said and written, who is here, which events are open and what waits, in bounded parts that say how to see more.", "I M7"),
+    _R("memory:catchup:synthesis", "M7", "The latest synthesis is shown, and what changed since it; without one the answer says from when on it tells.", "I M7"),
+    _R("memory:catchup:private", "M7", "A private room is caught up with by its members alone.", "D §4.7"),
     _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
     _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
     # O3 · the hub on one machine

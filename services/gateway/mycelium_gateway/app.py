@@ -22,6 +22,7 @@ from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
 from mycelium_gateway.routes import (
     budget,
+    catchup,
     delivery,
     docs,
     engines,
@@ -52,6 +53,7 @@ ROUTERS = (
     members.router,
     engines.router,
     budget.router,
+    catchup.router,
     transfer.router,
     rooms.router,
     users.router,

@@ -40,6 +40,7 @@ CREATE TABLE document (
 ) WITHOUT ROWID;
 CREATE INDEX document_folded ON document (room_id, folded);
 CREATE INDEX document_sequence ON document (sequence);
+CREATE INDEX document_changed ON document (room_id, updated_at);
 CREATE INDEX document_listed ON document (room_id, folded) WHERE removed = 0;
 
 -- The tags of documents that are there.

@@ -16,6 +16,7 @@ group = Group(
         "rm": Entry("memory.write:remove", "Remove a memory; its versions can still be read."),
         "links": Entry("memory.links:links", "What a memory links to, and what links to it."),
         "history": Entry("memory.read:history", "The versions of a memory."),
+        "catchup": Entry("memory.catchup:catchup", "Catch up: what a room has come to, and what waits for you."),
         "decisions": Entry("memory.listing:decisions", "Why things are the way they are.", _GROUPS),
         "status": Entry("memory.listing:status", "Where things stand.", _GROUPS),
         "work": Entry("memory.listing:work", "What has been built.", _GROUPS),
