@@ -2,7 +2,7 @@
 
 A test cites what it proves: `@requirement("rooms:create:name-rules")`. An id that is not here fails at import;
 `test_coverage.py` fails for a promise without a test, a test without a promise, and a row without promises. Sources:
-H is the user's manual, D the design, I the issue that asked for it.
+H is the user's manual, D the design, C the coordination skill, I the issue that asked for it.
 """
 
 # ruff: noqa: E501 - a table: one promise a line
@@ -308,6 +308,7 @@ LISTED = (
     _R("memory:catchup", "M7", "Who starts to work learns what was said and written, who is here, which events are open and what waits, in bounded parts that say how to see more.", "I M7"),
     _R("memory:catchup:synthesis", "M7", "The latest synthesis is shown, and what changed since it; without one the answer says from when on it tells.", "I M7"),
     _R("memory:catchup:private", "M7", "A private room is caught up with by its members alone.", "D §4.7"),
+    _R("memory:skill", "M7", "What the coordination skill types works as it writes it; what there is no engine for yet is refused in one line, with what to do instead.", "C Memory operations"),
     _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
     _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
     # O3 · the hub on one machine

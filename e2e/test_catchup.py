@@ -73,3 +73,38 @@ def test_a_private_room_is_caught_up_with_by_its_members_alone(room: Room, machi
     assert (refused.status, refused.out) == (3, "")
     assert refused.err.startswith(f"error: 404 Room not found: '{room.name}'")
     assert "secret" in machine.run("catchup", handle="engineer", room=room.name).ok().out
+
+
+@requirement("memory:skill")
+def test_the_skill_s_commands_work_as_it_writes_them(room: Room, machine: Machine) -> None:
+    """Singular prefixes are keys like any other; values that are JSON stay so; lists by prefix; two names."""
+    decision = '{"choice": "REST", "rationale": "simpler"}'
+    machine.run("memory", "set", "decision/api-style", decision, "--handle", "my-agent", room=room.name).ok()
+    machine.run("memory", "set", "results/cache-redis", "p99 fell by 40ms", "--handle", "my-agent", room=room.name).ok()
+    value = room.api.get(room.at("memory", "decision", "api-style")).ok(200).json["value"]
+    assert value == json.loads(decision)
+    listed = machine.run("memory", "ls", "--prefix", "decision/", room=room.name).ok().out
+    assert listed.startswith("decision/api-style · version 1 · @my-agent, ")
+    assert decision.replace(" ", "") in listed.replace(" ", "")
+    assert "results/" not in listed
+    for words in (["catchup"], ["memory", "catchup"]):
+        told = machine.run(*words, room=room.name).ok().out
+        assert "  decision/api-style · version 1 · @my-agent, " in told
+        assert " · p99 fell by 40ms\n" in told
+
+
+@requirement("memory:skill")
+def test_what_no_engine_does_yet_is_said_and_not_pretended(room: Room, machine: Machine) -> None:
+    """By both names; nothing is written, no room is made; the line says what there is instead."""
+    room.api.post(room.at("engines"), {"handle": "greeter", "kind": "hello"}, handle="avery").ok(201)
+    said = f"error: no synthesizer is in {room.name}, and engines of that kind are not available yet. "
+    for words in (["synthesize"], ["room", "synthesize"], ["room", "synthesize", room.name]):
+        ran = machine.run(*words, room=room.name)
+        assert (ran.status, ran.out, ran.err) == (3, "", f"{said}Next: mycelium catchup --room {room.name}\n")
+    assert room.api.get(room.at("memory")).ok(200).json["items"] == []
+    assert machine.run("synthesize", room="nowhere-at-all").err.startswith("error: 404 Room not found: ")
+
+    made = machine.run("room", "create", f"{room.name}-review", "--trigger", "threshold:5", handle="avery")
+    assert (made.status, made.out) == (2, "")
+    assert made.err.endswith(f"no room was created. Next: mycelium room create {room.name}-review\n")
+    room.api.get(f"/api/rooms/{room.name}-review").refused(404, "room.not_found")

@@ -19,6 +19,7 @@ COMMANDS = {
     "board": ("board:group", "Threads of tasks and memories: talk about one thing in its own place.", _TALK),
     "memory": ("memory:group", "Memory: write, read, list what the room knows.", _TALK),
     "catchup": ("memory.catchup:catchup", "Catch up: what a room has come to, and what waits for you.", _TALK),
+    "synthesize": ("room.synthesize:synthesize", "Ask for a synthesis; no engine writes one yet.", _TALK),
     "await": ("turn.wait:wait", "Wait until a message mentions you.", _TALK),
     "respond": ("turn.respond:respond", "Answer the message that you were given.", _TALK),
     "presence": ("turn.presence:presence", "Tell the room what you are doing.", _TALK),

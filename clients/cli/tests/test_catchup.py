@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from clients.cli.tests.scripted import MESSAGE
+from clients.cli.tests.conftest import Run
+from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer
 from mycelium_cli.memory import catchup
 from mycelium_cli.output import PLAIN
 
@@ -102,3 +103,11 @@ def test_a_value_that_is_json_is_shown_as_such() -> None:
     """A synthesis is what its writer made of it."""
     memory = {"version": 1, "updated_by": "sum", "updated_at": MOMENT, "value": {"open": ["a"]}, "cut": False}
     assert '    "open": [' in drawn(synthesis=memory).splitlines()
+
+
+def test_the_synthesizer_of_a_newer_hub_is_named(scripted: ScriptedHub, run: Run) -> None:
+    """This program can't start it; it says who is to be asked, and how."""
+    scripted.play(answer(200, {"items": [{"handle": "sum", "kind": "synthesizer"}], "next": None}))
+    ran = run("synthesize")
+    said = "error: @sum is the synthesizer of demo: ask it. Next: "
+    assert ran == (1, "", f'{said}mycelium engine invoke sum "catch us up" --room demo\n')

@@ -33,11 +33,12 @@ GROUPS = {path: command for path, command in ALL.items() if isinstance(command, 
 def test_the_documented_commands_are_there() -> None:
     """The commands of the reference, by their names."""
     rooms = ["create", "ls", "show", "set", "use", "delete", "send", "messages", "watch", "event", "resolve", "amend"]
-    rooms += ["clone", "export", "import", "add", "remove"]
+    rooms += ["clone", "export", "import", "add", "remove", "synthesize"]
     assert sorted(" ".join(path) for path in LEAVES) == sorted(
         [f"room {name}" for name in rooms]
         + [
             "catchup",
+            "synthesize",
             "await",
             "respond",
             "presence",

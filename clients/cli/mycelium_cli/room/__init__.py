@@ -20,6 +20,7 @@ group = Group(
         "event": Entry("room.event:event", "Post an event, to be looked up later."),
         "resolve": Entry("room.event:resolve", "Close an event, or say how far it is."),
         "amend": Entry("room.send:amend", "Replace the text of a message of your own."),
+        "synthesize": Entry("room.synthesize:synthesize", "Ask for a synthesis; no engine writes one yet."),
         "clone": Entry("room.clone:clone", "Copy a room to local files."),
         "export": Entry("room.bundle:export", "Write a room to one file, unread messages and all."),
         "import": Entry("room.bundle:import_", "Make a room from a file of `room export`."),

@@ -19,11 +19,15 @@ from mycelium_cli.wording import Document
 @click.argument("name")
 @click.option("--title", metavar="TEXT", help="What the room is called on screen; the name stays.")
 @click.option("--private", is_flag=True, help="Only for you and the members you add.")
-def create(here: Here, name: str, title: str | None, *, private: bool) -> None:
+@click.option("--trigger", metavar="WHEN", hidden=True, help="When a synthesis is written; not available yet.")
+def create(here: Here, name: str, title: str | None, *, private: bool, trigger: str | None) -> None:
     """Create a room.
 
     A name is up to 100 characters, with spaces and accents if you like; it can't be changed later.
     """
+    if trigger is not None:
+        cause = "--trigger is for a synthesizer, and engines of that kind are not available yet; no room was created"
+        raise usage(cause, f"mycelium room create {shell_word(name)}")
     body = {"name": name, "private": private, **({"title": title} if title else {})}
     room = here.hub().post(api_path("rooms"), body)
     here.out.answer(room, draw_created)
