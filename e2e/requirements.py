@@ -48,7 +48,7 @@ ROWS = {
     "M5": "links between memories",
     "M3": "the markdown tree",
     "M4": "search by meaning and by words",
-    "M7": "catching up",
+    "M7": "following what changes, catching up",
     "M8": "expected versions, and how it was",
     "O1": "on a cluster: install, rooms as objects",
     "O3": "the hub on one machine",
@@ -309,6 +309,8 @@ LISTED = (
     _R("memory:catchup:synthesis", "M7", "The latest synthesis is shown, and what changed since it; without one the answer says from when on it tells.", "I M7"),
     _R("memory:catchup:private", "M7", "A private room is caught up with by its members alone.", "D §4.7"),
     _R("memory:skill", "M7", "What the coordination skill types works as it writes it; what there is no engine for yet is refused in one line, with what to do instead.", "C Memory operations"),
+    _R("memory:subscribe:live", "M7", "`memory subscribe PATTERN` tells of each change of a memory whose key matches as it happens: when, which, who and what, never the text.", "I What must be true"),
+    _R("memory:subscribe:restart", "M7", "Cut lines and restarts of the hub lose no change and tell none twice.", "I What must be true"),
     _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
     _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
     # O3 · the hub on one machine

@@ -15,6 +15,8 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
+from mycelium.memory.v1 import events_pb2 as memory_events_pb2
+from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.stream import MISSED
@@ -24,7 +26,8 @@ CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = yaml.safe_load((CONTRACTS / "asyncapi.yaml").read_text(encoding="utf-8"))
 OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
 L9: dict[str, Any] = json.loads((CONTRACTS / "l9.json").read_text(encoding="utf-8"))
-FACTS = (events_pb2, engine_events_pb2)
+FACTS = (events_pb2, engine_events_pb2, memory_events_pb2)
+LIVE_EVENTS = frames.LIVE_EVENTS | frames.MEMORY_EVENTS
 LATER = {"notice"}  # the board will file them
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
 
@@ -101,13 +104,14 @@ def test_every_fact_is_listed_and_none_is_stray() -> None:
 
 def test_every_fact_is_shown_to_watchers_or_kept_from_them_on_purpose() -> None:
     """A new event is decided about: it has a live event, or is named as unseen."""
-    assert set(frames.LIVE_EVENTS) | set(frames.UNSEEN) == set(fact_types().values())
-    assert not set(frames.LIVE_EVENTS) & set(frames.UNSEEN)
+    assert set(LIVE_EVENTS) | set(frames.UNSEEN) == set(fact_types().values())
+    assert not set(LIVE_EVENTS) & set(frames.UNSEEN)
+    assert not set(frames.LIVE_EVENTS) & set(frames.MEMORY_EVENTS)
 
 
 def test_every_live_event_is_listed_and_none_is_stray() -> None:
     """The stream's channels carry the events that the code sends."""
-    sent = {name for live in frames.LIVE_EVENTS.values() for name in live.names} | {*frames.UNNUMBERED, *LATER}
+    sent = {name for live in LIVE_EVENTS.values() for name in live.names} | {*frames.UNNUMBERED, *LATER}
 
     assert set(DOCUMENT["channels"]["room"]["messages"]) == sent
     assert set(DOCUMENT["channels"]["rooms"]["messages"]) == sent
@@ -121,7 +125,7 @@ def test_every_message_stands_in_a_channel() -> None:
     assert carried == set(DOCUMENT["components"]["messages"])
 
 
-@pytest.mark.parametrize("kind", frames.LIVE_EVENTS, ids=lambda kind: kind.DESCRIPTOR.name)
+@pytest.mark.parametrize("kind", LIVE_EVENTS, ids=lambda kind: kind.DESCRIPTOR.name)
 def test_a_live_event_has_the_shape_that_is_listed(kind: type[Message]) -> None:
     """What the code sends for a fact fits the payload in the document, whichever of its names the event has."""
     full, bare = sample(kind), kind()
@@ -129,12 +133,14 @@ def test_a_live_event_has_the_shape_that_is_listed(kind: type[Message]) -> None:
         bare.member.kind = views_pb2.MEMBER_KIND_AGENT
     if isinstance(bare, events_pb2.MessagePosted):
         bare.message_type = "message"
+    if isinstance(bare, memory_events_pb2.DocumentWritten | memory_events_pb2.DocumentRemoved):
+        bare.origin = memory_views_pb2.ORIGIN_CALL
     if isinstance(bare, events_pb2.EventStatusSet):
         bare.status = "open"
 
     for event in (full, bare):
         name, data = data_of(frames.frame("e", 7, event, "demo"))
-        assert name in frames.LIVE_EVENTS[kind].names
+        assert name in LIVE_EVENTS[kind].names
         assert errors_of(name, data) == []
 
 

@@ -57,7 +57,10 @@ def test_the_documented_commands_are_there() -> None:
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + ["board send", "board messages"]
         + [f"memory {name}" for name in ("set", "get", "ls", "search", "reindex", "rm", "links", "history")]
-        + [f"memory {name}" for name in ("decisions", "status", "work", "context", "procedures", "catchup")]
+        + [
+            f"memory {name}"
+            for name in ("decisions", "status", "work", "context", "procedures", "catchup", "subscribe")
+        ]
         + [f"user {name}" for name in ("create", "ls", "show")]
         + [f"config {name}" for name in ("get", "set", "unset", "show", "path", "apply")]
     )

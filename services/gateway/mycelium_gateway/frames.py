@@ -9,8 +9,10 @@ from typing import Any
 from google.protobuf.message import Message
 
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
+from mycelium.memory.v1 import changes_pb2
+from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.rooms.v1 import events_pb2
-from mycelium_gateway import shapes
+from mycelium_gateway import shapes, shapes_memory
 from mycelium_kernel import events
 
 CONNECTED = b": connected\n\n"
@@ -67,6 +69,19 @@ LIVE_EVENTS: dict[type[Message], LiveEvent] = {
         lambda fact, _sequence, room: {"room": room, "handle": fact.handle},
     ),
 }
+# Facts of documents, which are shown to those who ask for them, and to them alone.
+MEMORY_EVENTS: dict[type[Message], LiveEvent] = {
+    memory_events_pb2.DocumentWritten: LiveEvent(
+        ("memory_written",),
+        lambda _fact: "memory_written",
+        lambda fact, sequence, room: shapes_memory.change(change_of(fact, sequence), room),
+    ),
+    memory_events_pb2.DocumentRemoved: LiveEvent(
+        ("memory_removed",),
+        lambda _fact: "memory_removed",
+        lambda fact, sequence, room: shapes_memory.change(change_of(fact, sequence), room),
+    ),
+}
 # Facts that are nobody's business but their queue's, or of no one room.
 UNSEEN: tuple[type[Message], ...] = (
     events_pb2.RoomCreated,
@@ -77,13 +92,44 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.FactsImported,
     events_pb2.RoomImported,
     engine_events_pb2.SpendingSaved,
+    memory_events_pb2.DocumentsImported,
 )
-_BY_TYPE = {events.type_name(kind): live for kind, live in LIVE_EVENTS.items()}
+_BY_TYPE = {events.type_name(kind): live for kind, live in (LIVE_EVENTS | MEMORY_EVENTS).items()}
+_SHOWN = frozenset(map(events.type_name, LIVE_EVENTS))
+_OF_MEMORY = frozenset(map(events.type_name, MEMORY_EVENTS))
 
 
 def is_shown(type_name: str) -> bool:
     """Whether watchers see facts of this type."""
-    return type_name in _BY_TYPE
+    return type_name in _SHOWN
+
+
+def is_of_memory(type_name: str) -> bool:
+    """Whether those who follow documents see facts of this type."""
+    return type_name in _OF_MEMORY
+
+
+def change_of(fact: Any, sequence: int) -> changes_pb2.Change:
+    """The headline of a document's fact."""
+    removed = isinstance(fact, memory_events_pb2.DocumentRemoved)
+    return changes_pb2.Change(
+        sequence=sequence,
+        room_id=fact.room_id,
+        key=fact.key,
+        version=fact.version,
+        removed=removed,
+        updated_by=fact.removed_by if removed else fact.updated_by,
+        updated_at=fact.removed_at if removed else fact.updated_at,
+        origin=fact.origin,
+        moved_from="" if removed else fact.moved_from,
+    )
+
+
+def changed(epoch: str, change: changes_pb2.Change, room: str) -> bytes:
+    """The live event of a document's fact, from its headline."""
+    name = "memory_removed" if change.removed else "memory_written"
+    head = f"id: {identifier(epoch, change.sequence)}\nevent: {name}\ndata: ".encode()
+    return head + shapes.encode(shapes_memory.change(change, room)) + b"\n\n"
 
 
 def identifier(epoch: str, sequence: int) -> str:

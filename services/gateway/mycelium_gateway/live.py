@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 from prometheus_client import Gauge
@@ -19,7 +19,7 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.recent import Recent
 from mycelium_gateway.watcher import Watcher
-from mycelium_kernel import events, subjects
+from mycelium_kernel import events, names, subjects
 from mycelium_kernel.tail import RawFact, Tail
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ class Live:
         shown = frames.is_shown(fact.type)
         if shown:
             self.recent.add(room_id, fact)
+        elif watchers and frames.is_of_memory(fact.type):
+            self._tell_change(watchers, room_id, fact)
         if not (watchers and shown) and fact.type not in DOUBTFUL and not (watchers and fact.type in self.also):
             return
         event = events.decode(fact.type, fact.data)
@@ -142,9 +144,22 @@ class Live:
         if watchers and shown:
             frame = frames.live(self.epoch, fact.sequence, event, next(iter(watchers)).rooms[room_id])
             for watcher in watchers:
-                watcher.push(frame, fact.sequence, room_id)
+                if not watcher.patterns:
+                    watcher.push(frame, fact.sequence, room_id)
         if watchers:
             self.on_event(room_id, event)
+
+    def _tell_change(self, watchers: set[Watcher], room_id: str, fact: RawFact) -> None:
+        """A document has changed; it may be large, so it is read only for those who follow documents."""
+        following = [watcher for watcher in watchers if watcher.patterns]
+        if not following:
+            return
+        event: Any = events.decode(fact.type, fact.data)
+        folded = names.fold_key(event.key)
+        frame = frames.frame(self.epoch, fact.sequence, event, following[0].rooms[room_id])
+        for watcher in following:
+            if any(pattern.fits(folded) for pattern in watcher.patterns):
+                watcher.push(frame, fact.sequence, room_id)
 
     def _frame(self, fact: RawFact, room: str) -> bytes:
         return frames.frame(self.epoch, fact.sequence, events.decode(fact.type, fact.data), room)
@@ -155,7 +170,8 @@ class Live:
         if watchers:
             chunk = make(next(iter(watchers)).rooms[room_id])
             for watcher in watchers:
-                watcher.push(chunk, None, room_id)
+                if not watcher.patterns:
+                    watcher.push(chunk, None, room_id)
 
     def _doubt(self, room_id: str, sequence: int, event: Message) -> None:
         """After a room was made private, or a member removed, some may not see it any more: they are looked at."""

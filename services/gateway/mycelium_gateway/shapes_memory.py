@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mycelium.memory.v1 import files_pb2, service_pb2, views_pb2
+from mycelium.memory.v1 import changes_pb2, files_pb2, service_pb2, views_pb2
 from mycelium_gateway.shapes import Json, moment, page
 
 ORIGINS = {number: name.removeprefix("ORIGIN_").lower() for name, number in views_pb2.Origin.items()}
@@ -59,6 +59,20 @@ def listed(reply: service_pb2.ListDocumentsResponse, *, brief: bool) -> Json:
 def problems(reply: files_pb2.ListProblemsResponse) -> Json:
     """What is wrong in a room's folder."""
     return page([{"path": problem.path, "reason": problem.reason} for problem in reply.problems], "")
+
+
+def change(view: changes_pb2.Change, room: str) -> Json:
+    """That a document has changed: its headline, and never its text."""
+    return {
+        "room": room,
+        "key": view.key,
+        "version": view.version,
+        "removed": view.removed,
+        "updated_by": view.updated_by,
+        "updated_at": moment(view.updated_at),
+        "origin": ORIGINS[view.origin],
+        "moved_from": view.moved_from or None,
+    }
 
 
 def versions(reply: service_pb2.ListVersionsResponse) -> Json:

@@ -3,7 +3,7 @@
 Joining without gap or repeat: who missed little is registered at the log's end and given the gap from memory. Else:
 read the feed to its end, register and note the place, read the feed up to that place, then write what has come since.
 Facts that the feed had already are left out by their sequence. A room that the reader may not see, or not any more,
-is to it one that is gone.
+is to it one that is gone. Who follows documents is told of them by the memory service in the feed's place.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from mycelium.memory.v1 import changes_pb2
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.actor import Call
@@ -25,6 +27,7 @@ from mycelium_gateway.protocol import write_now
 from mycelium_gateway.watcher import Watcher
 from mycelium_kernel import events
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
+from mycelium_kernel.patterns import Pattern
 
 LOGGER = logging.getLogger(__name__)
 FEED_PAGE = 500
@@ -45,12 +48,20 @@ class _Forgotten(Exception):
 class LiveStream(Response):
     """The answer that lasts.
 
-    `found` is what is watched, as it was at the place `since`; `last_id` is what the watcher had.
+    `found` is what is watched, as it was at the place `since`; `last_id` is what the watcher had. With `patterns` it is
+    documents that are followed, and nothing else of these rooms.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, found: list[service_pb2.GetRoomResponse], since: int, last_id: str) -> None:
+    def __init__(
+        self,
+        call: Call,
+        found: list[service_pb2.GetRoomResponse],
+        since: int,
+        last_id: str,
+        patterns: Sequence[Pattern] = (),
+    ) -> None:
         super().__init__()
         self._call = call
         self._live: Live = call.gateway.live
@@ -63,6 +74,7 @@ class LiveStream(Response):
             call.gateway.settings.stream_buffer_bytes,
             handle=call.actor.handle,
             may_see=self._may_see,
+            patterns=patterns,
         )
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
@@ -143,15 +155,16 @@ class LiveStream(Response):
             for first in range(0, len(missed), FEED_PAGE):
                 await _chunk(send, b"".join(missed[first : first + FEED_PAGE]))
             return
-        after = await self._write_feed(send, after, 0)
+        write = self._write_changes if self._watcher.patterns else self._write_feed
+        after = await write(send, after, 0)
         self._watcher.after = after
         until = self._register()
         if until > after:
-            await self._write_feed(send, after, until)
+            await write(send, after, until)
 
     def _missed(self, after: int) -> list[bytes] | None:
         """Register, if memory holds all that was missed; not when some of it may be after the reader lost a room."""
-        if any(self._is_doubtful(room_id) for room_id in self._rooms):
+        if self._watcher.patterns or any(self._is_doubtful(room_id) for room_id in self._rooms):
             return None
         missed = self._live.recent.after(after, self._rooms)
         if missed is not None:
@@ -195,6 +208,19 @@ class LiveStream(Response):
             if written:
                 await _chunk(send, b"".join(written))
             more = reply.message.more
+        return after
+
+    async def _write_changes(self, send: Send, after: int, until: int) -> int:
+        """Write what documents went through between two places; returns the place up to which was looked."""
+        patterns, more = [pattern.text for pattern in self._watcher.patterns], True
+        while more:
+            request = changes_pb2.ListChangesRequest(rooms=self._rooms, patterns=patterns, after=after, until=until)
+            page = (await self._call.ask_in_turn(request, changes_pb2.ListChangesResponse)).message
+            written = [frames.changed(self._live.epoch, change, self._rooms[change.room_id]) for change in page.changes]
+            if page.looked > after:  # the place is told even if nothing there was wanted
+                written.append(frames.mark(self._live.epoch, page.looked))
+                await _chunk(send, b"".join(written))
+            after, more = page.looked, page.more
         return after
 
 

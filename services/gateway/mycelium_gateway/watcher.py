@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from prometheus_client import Counter
 
 from mycelium_gateway import frames
+from mycelium_kernel.patterns import Pattern
 
 SLOW_READERS = Counter("mycelium_live_slow_readers_total", "Live streams closed since their reader was too slow.")
 MaySee = Callable[[str], Awaitable[bool]]
@@ -25,9 +26,16 @@ class Watcher:
     """
 
     def __init__(
-        self, rooms: dict[str, str], limit_bytes: int, *, handle: str = "", may_see: MaySee = _everything
+        self,
+        rooms: dict[str, str],
+        limit_bytes: int,
+        *,
+        handle: str = "",
+        may_see: MaySee = _everything,
+        patterns: Sequence[Pattern] = (),
     ) -> None:
         self.rooms = rooms  # id to name
+        self.patterns = patterns  # of the documents that it follows; then it follows nothing else
         self.handle = handle
         self.after = 0  # facts up to here come from the feed, or were sent
         self.ended = False  # nothing more will come: write what is here, then end

@@ -97,12 +97,19 @@ class Watching:
 
 @contextlib.asynccontextmanager
 async def watching(
-    port: int, *rooms: str, last_id: str = "", limit: int = 2**16, headers: dict[str, str] | None = None
+    port: int,
+    *rooms: str,
+    last_id: str = "",
+    limit: int = 2**16,
+    headers: dict[str, str] | None = None,
+    memory: str = "",
 ) -> AsyncIterator[Watching]:
-    """Watch one room by its own address, several by the common one."""
+    """Watch one room by its own address, several by the common one; with `memory`, its documents of that pattern."""
     target = f"/api/rooms/{quote(rooms[0])}/stream"
     if len(rooms) > 1:
         target = "/api/stream?" + "&".join(f"room={quote(room)}" for room in rooms)
+    if memory:
+        target += f"{'&' if '?' in target else '?'}memory={quote(memory)}"
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
     stream = Watching(reader, writer)
     try:

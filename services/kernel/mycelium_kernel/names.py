@@ -1,6 +1,7 @@
 """The grammar of handles, seats, room names and ids. Commands check with it before anything is stored.
 
-The rules are those of the design (handles, seats) and of the rooms documentation (room names).
+The rules are those of the design (handles, seats) and of the rooms documentation (room names). Keys of documents have
+theirs in the memory service; what makes two of them one stands here, since whoever follows changes compares them too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 SHORT_ID = re.compile(r"[0-9a-f]{8}")
 
 JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
+# What some disks leave out when they compare names, besides what no key may have: joiners, and how to draw a letter.
+UNSEEN = dict.fromkeys(
+    [*map(ord, JOINERS), 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+)
 BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # letters and marks that show nothing
 
 ROOM_NAME_CHARACTERS = 100
@@ -99,6 +104,13 @@ def fold_room_name(name: str) -> str:
     """
     seen = name.translate(dict.fromkeys(map(ord, JOINERS)))
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", seen).casefold())
+
+
+def fold_key(key: str) -> str:
+    """What two keys of one room must not share: what is left where neither case nor form nor joiners count."""
+    seen = unicodedata.normalize("NFD", key).translate(UNSEEN)
+    lower = unicodedata.normalize("NFD", seen.casefold().upper()).casefold()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", lower).translate(UNSEEN))
 
 
 def is_id(text: str) -> bool:

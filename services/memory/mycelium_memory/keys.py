@@ -39,10 +39,8 @@ DEVICES = frozenset(
     + [f"{device}{number}" for device in ("com", "lpt") for number in "0123456789"]
 )
 DISK = re.compile(r"[A-Za-z]:")
-# What some disks leave out when they compare names, besides what no key may have: joiners, and how to draw a letter.
-UNSEEN = dict.fromkeys(
-    [*map(ord, names.JOINERS), 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
-)
+
+fold = names.fold_key  # what two keys of one room must not share
 
 
 def check(key: str) -> str:
@@ -61,13 +59,6 @@ def check(key: str) -> str:
 def is_structured(key: str) -> bool:
     """Whether a legal key is under one of the prefixes that the guide has rules for."""
     return "/" in key and key.split("/", 1)[0] in PREFIXES
-
-
-def fold(key: str) -> str:
-    """What two keys of one room must not share: what is left where neither case nor form nor joiners count."""
-    seen = unicodedata.normalize("NFD", key).translate(UNSEEN)
-    lower = unicodedata.normalize("NFD", seen.casefold().upper()).casefold()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", lower).translate(UNSEEN))
 
 
 def path(key: str) -> PurePosixPath:

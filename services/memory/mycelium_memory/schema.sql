@@ -81,6 +81,7 @@ CREATE TABLE version (
   PRIMARY KEY (room_id, document_id, version)
 ) WITHOUT ROWID;
 CREATE INDEX version_time ON version (room_id, document_id, at, version);
+CREATE INDEX version_sequence ON version (room_id, sequence);
 
 -- Sections of documents as they are now, and the words of each as the index has them.
 CREATE TABLE passage (

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.memory.v1 import catchup_pb2, events_pb2, files_pb2, links_pb2, search_pb2, service_pb2, transfer_pb2
+from mycelium.memory.v1 import (
+    catchup_pb2,
+    changes_pb2,
+    events_pb2,
+    files_pb2,
+    links_pb2,
+    search_pb2,
+    service_pb2,
+    transfer_pb2,
+)
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projection, Query, Service
@@ -16,6 +25,7 @@ from mycelium_memory import (
     model,
     projection,
     queries_catchup,
+    queries_changes,
     queries_documents,
     queries_links,
     queries_transfer,
@@ -118,6 +128,7 @@ def _queries() -> tuple[Query | LogQuery, ...]:
         LogQuery(transfer_pb2.ExportDocumentsRequest, queries_transfer.export_part, queries_transfer.export_documents),
         Query(service_pb2.FindThreadRequest, queries.find_thread),
         Query(catchup_pb2.CatchUpRequest, queries_catchup.catch_up),
+        Query(changes_pb2.ListChangesRequest, queries_changes.list_changes),
         Query(links_pb2.GetLinksRequest, queries_links.get_links),
         Query(links_pb2.GetGraphRequest, queries_links.get_graph),
         Query(links_pb2.ExpandDocumentRequest, queries_links.expand_document),

@@ -17,6 +17,7 @@ group = Group(
         "links": Entry("memory.links:links", "What a memory links to, and what links to it."),
         "history": Entry("memory.read:history", "The versions of a memory."),
         "catchup": Entry("memory.catchup:catchup", "Catch up: what a room has come to, and what waits for you."),
+        "subscribe": Entry("memory.subscribe:subscribe", "Hear of changes of memories."),
         "decisions": Entry("memory.listing:decisions", "Why things are the way they are.", _GROUPS),
         "status": Entry("memory.listing:status", "Where things stand.", _GROUPS),
         "work": Entry("memory.listing:work", "What has been built.", _GROUPS),
