@@ -14,6 +14,19 @@ from mycelium_gateway import problems
 
 SHOWN = 10  # errors in one document
 LONGEST = 80  # characters of a name that somebody sent
+# How the kinds of errors that Pydantic finds are told to who may never have heard of it.
+TEXT, WHOLE, NUMBER, TRUTH = "a text", "a whole number", "a number", "true or false"
+WHAT = {
+    "string_type": TEXT,
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), NUMBER),
+    **dict.fromkeys(("bool_type", "bool_parsing"), TRUTH),
+    "list_type": "a list",
+    "dict_type": "an object",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+}
 
 
 class InvalidError(RequestValidationError):
@@ -28,13 +41,16 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
     """Exception handler for bodies and parameters that do not fit their schema."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
-    errors, near = [], []
+    told: dict[str, str] = {}
+    near = []
     for item in found[:SHOWN]:
         where, what, nearest = _describe(request, item)
-        errors.append({"where": where, "what": what})
+        # What may be one of several kinds has an error for each.
+        told[where] = f"{told[where]}, or {what.removeprefix('should be ')}" if where in told else what
         near += nearest
+    errors = [{"where": where, "what": what} for where, what in told.items()]
     detail = f"{errors[0]['where']}: {errors[0]['what']}"
-    count = error.count if isinstance(error, InvalidError) else len(found)
+    count = (error.count if isinstance(error, InvalidError) else len(found)) - len(found[:SHOWN]) + len(told)
     if count > 1:
         detail += f" (and {count - 1} more)"
     extras: dict[str, Any] = {"errors": errors}
@@ -45,7 +61,8 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 
 def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[str]]:
     """Where, what, and near names, of one error that Pydantic found."""
-    location = [_cut(str(part)) for part in item["loc"]]
+    # Bodies are flat: a name below a field is a kind that its value might have had, and no place.
+    location = [_cut(str(part)) for place, part in enumerate(item["loc"]) if place < 2 or isinstance(part, int)]
     where = ".".join(location)
     kind = item["type"]
     if kind == "json_invalid":
@@ -58,7 +75,14 @@ def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[st
         return where, "send a JSON object, with Content-Type: application/json", []
     if kind == "missing":
         return where, "is missing", []
-    return where, str(item["msg"]).replace("Input should", "should"), []
+    if kind in WHAT:
+        bounds = {name: _whole(bound) for name, bound in item.get("ctx", {}).items()}
+        return where, "should be " + WHAT[kind].format(**bounds), []
+    return where, str(item["msg"]).replace("Input should", "should").replace("String should", "should"), []
+
+
+def _whole(bound: Any) -> Any:
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def _cut(text: str) -> str:

@@ -125,7 +125,7 @@ async def test_a_method_that_an_address_does_not_take_is_told_with_those_that_it
         (b"[" * 100_000, "body: not JSON: recursion limit exceeded at line 1 column 202"),
         (b'"demo"', "body: send a JSON object, with Content-Type: application/json"),
         (b"{}", "body.name: is missing"),
-        (b'{"name": 7}', "body.name: should be a valid string"),
+        (b'{"name": 7}', "body.name: should be a text"),
         (b'{"name": "\\ud800"}', "body: not JSON: unexpected end of hex escape at line 1 column 17"),
     ],
 )

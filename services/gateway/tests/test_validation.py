@@ -6,14 +6,19 @@ import json
 
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from mycelium_gateway.routes import plain
 from mycelium_gateway.schemas.messages import NewMessage
+from mycelium_gateway.schemas.shape import Body
 from mycelium_gateway.validation import SHOWN, InvalidError
 from services.gateway.tests.door import BOUND_S
 
 MANY = 60_000
+BODIES = sorted(Body.__subclasses__(), key=lambda body: body.__qualname__)
+SAMPLES = [True, 0, 7, "7", "yes", "", [], {}]
 
 
 async def test_of_many_errors_a_few_are_told(http: httpx2.AsyncClient) -> None:
@@ -70,3 +75,56 @@ async def test_what_is_far_too_long_does_not_come_back(
 
     assert response.json()["slug"] == "request.invalid"
     assert len(response.content) < 1_000
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__qualname__)
+def test_a_field_takes_nothing_that_the_contract_does_not_give_it(body: type[Body]) -> None:
+    """`true` is no number, `"7"` none either, `"yes"` is not true: what a program sent by mistake is not guessed at."""
+    schema = body.model_json_schema()
+    assert "$defs" not in schema, "bodies are flat; `validation.py` tells places in them by that"
+    for name, field in schema["properties"].items():
+        for sample in SAMPLES:
+            if Draft202012Validator(field).is_valid(sample):
+                continue
+            with pytest.raises(ValidationError) as raised:
+                body.model_validate_json(json.dumps({name: sample}))
+            assert name in {error["loc"][0] for error in raised.value.errors()}, (name, sample)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "said"),
+    [
+        ("PATCH", "/budget", {"turns": True}, "body.turns: should be a whole number, or 'none' or 'hub'"),
+        ("PATCH", "/budget", {"turns": 0}, "body.turns: should be at least 1, or 'none' or 'hub'"),
+        ("PATCH", "/budget", {"usd": "all"}, "body.usd: should be a number, or 'none' or 'hub'"),
+        ("PATCH", "/budget", {"usd": 0}, "body.usd: should be more than 0, or 'none' or 'hub'"),
+        (
+            "PATCH",
+            "/budget",
+            {"turns": 0, "tokens": True},
+            "body.turns: should be at least 1, or 'none' or 'hub' (and 1 more)",
+        ),
+        ("PUT", "/memory/a", {"value": 1, "expect": True}, "body.expect: should be a whole number"),
+        ("PUT", "/memory/a", {"value": 1, "expandable": "yes"}, "body.expandable: should be true or false"),
+        ("PUT", "/memory/a", {"value": 1, "tags": "a"}, "body.tags: should be a list"),
+        ("PUT", "/memory/a", {"value": 1, "tags": ["a", 7]}, "body.tags.1: should be a text"),
+        ("PUT", "/memory/a", {"value": 1, "meta": []}, "body.meta: should be an object"),
+        ("POST", "/await", {"timeout_s": True}, "body.timeout_s: should be a number"),
+        ("POST", "/await", {"timeout_s": 4000}, "body.timeout_s: should be at most 3600"),
+        ("GET", "/messages?limit=true", None, "query.limit: should be a whole number"),
+        ("GET", "/messages?all=perhaps", None, "query.all: should be true or false"),
+        (
+            "POST",
+            "/messages",
+            {"content": "a", "message_type": "x"},
+            "body.message_type: should be 'message' or 'event'",
+        ),
+    ],
+)
+async def test_what_a_value_should_be_is_told_in_words(
+    http: httpx2.AsyncClient, method: str, path: str, body: object, said: str
+) -> None:
+    """Where, and what would do; not how the program that looked is made inside."""
+    found = (await http.request(method, f"/api/rooms/demo{path}", json=body)).json()
+    assert (found["slug"], found["detail"]) == ("request.invalid", said)
+    assert found["errors"][0]["where"] == said.partition(":")[0]

@@ -9,7 +9,7 @@ from pydantic import Field
 from mycelium_gateway.schemas.members import MEMBER, Member
 from mycelium_gateway.schemas.memory import MEMORY, Memory
 from mycelium_gateway.schemas.messages import MESSAGE, Message
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Parameters, Shape, shown_as
 
 CHANGE = {
     "key": "decisions/storage",
@@ -40,7 +40,7 @@ CATCHUP = {
 }
 
 
-class Wanted(Body):
+class Wanted(Parameters):
     """How much is wanted, and from when on."""
 
     since: str = Field(

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from mycelium_gateway.schemas.memory import MEMORY, Memory
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Parameters, Shape, shown_as
 
 State = Literal["ok", "broken", "no_section", "not_expandable", "other_room", "too_large"]
 LINK = {
@@ -94,7 +94,7 @@ class Graph(Shape):
     next: str | None = Field(description="Cursor of the next page, or null.")
 
 
-class GraphWanted(Body):
+class GraphWanted(Parameters):
     """What of the graph a page holds."""
 
     problems: bool = Field(

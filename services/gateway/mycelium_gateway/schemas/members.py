@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
+from mycelium_gateway.schemas.shape import Body, Parameters, Shape, WrittenHandle, shown_as
 
 Kind = Literal["agent", "user", "engine"]
 Presence = Literal["idle", "working", "blocked", "offline"]
@@ -65,7 +65,7 @@ class MemberChange(Body):
     paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 
 
-class MemberFilter(Body):
+class MemberFilter(Parameters):
     """Which members a list holds; all of them without."""
 
     kind: Kind | None = Field(None, description="Only this kind.")

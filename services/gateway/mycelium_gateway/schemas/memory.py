@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
+from mycelium_gateway.schemas.shape import Body, Parameters, Shape, WrittenHandle, shown_as
 
 MEMORY = {
     "key": "decisions/storage",
@@ -58,7 +58,7 @@ class MemoryChange(Body):
     )
 
 
-class Listed(Body):
+class Listed(Parameters):
     """Which documents a page holds."""
 
     prefix: str = Field("", description="What their keys begin with.")
@@ -75,7 +75,7 @@ class Listed(Body):
     cursor: str = Field("", description="`next` of the page before.")
 
 
-class Viewed(Body):
+class Viewed(Parameters):
     """What of a document is shown."""
 
     view: Literal["document", "versions", "links", "raw"] = Field(
@@ -90,7 +90,7 @@ class Viewed(Body):
     cursor: str = Field("", description="`next` of the page of versions, or of links to it, before.")
 
 
-class Expected(Body):
+class Expected(Parameters):
     """What a removal expects."""
 
     expect: int | None = Field(None, ge=0, le=2**63 - 1, description="The version that there has to be.")

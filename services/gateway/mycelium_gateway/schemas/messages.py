@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
+from mycelium_gateway.schemas.shape import Body, Parameters, Shape, WrittenHandle, shown_as
 
 MESSAGE = {
     "id": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa",
@@ -82,7 +82,7 @@ class MessageChange(Body):
     allow_unknown: bool = Field(False, description="Store it although it mentions unknown handles.")
 
 
-class History(Body):
+class History(Parameters):
     """Which messages a page holds."""
 
     limit: int = Field(50, ge=1, le=500, description="How many at most.")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mycelium_gateway.schemas.shape import Body, Shape, shown_as
+from mycelium_gateway.schemas.shape import Parameters, Shape, shown_as
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 FOUND = {
@@ -25,7 +25,7 @@ FOUND = {
 Tag = Annotated[str, StringConstraints(max_length=400)]
 
 
-class Searched(Body):
+class Searched(Parameters):
     """What is looked for, and where."""
 
     q: str = Field(

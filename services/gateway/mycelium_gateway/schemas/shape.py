@@ -12,7 +12,16 @@ WrittenHandle = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Body(BaseModel):
-    """A request body, or the parameters of a list. A field that it does not have is refused, with the nearest one."""
+    """A request body: flat, and taken at its word. What it does not have is refused, with the nearest one.
+
+    Strict, since JSON has numbers and truth of its own: `true` is no 1 and `"yes"` is not true.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Parameters(BaseModel):
+    """The parameters of an address, which are texts. One that it does not have is refused, with the nearest one."""
 
     model_config = ConfigDict(extra="forbid")
 
