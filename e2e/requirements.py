@@ -313,6 +313,7 @@ LISTED = (
     _R("memory:subscribe:restart", "M7", "Cut lines and restarts of the hub lose no change and tell none twice.", "I What must be true"),
     _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
     _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
+    _R("memory:races", "M8", "Whatever many callers ask of a few keys at once, with expectations and without, has one order that explains every answer.", "I Proof"),
     # O3 · the hub on one machine
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
