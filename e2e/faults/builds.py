@@ -6,6 +6,8 @@ FOLDER = Path(__file__).parent / "altered"
 EARLY = "acknowledges_early"
 WILDCARD = "expects_over_a_wildcard"
 CURSOR = "moves_the_cursor_at_delivery"
+NOW = "expects_what_is_there_now"
+OLD = "answers_from_old_tables"
 CLOCK = "has_another_clock"
 
 
