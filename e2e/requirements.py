@@ -303,6 +303,7 @@ LISTED = (
     _R("memory:tree:problems", "M3", "A file that is no document is left alone and reported; nothing is read or written through a link.", "I What must be true"),
     _R("memory:tree:git", "M3", "The folder can be under git: a checkout of hundreds of files is taken up.", "H Memory as Files"),
     _R("memory:tree:down", "M3", "What was done by hand while the hub was down is taken up when it starts, once.", "I What must be true"),
+    _R("memory:tree:field", "M3", "However an editor saves, a file is one version; a folder that is removed removes its memories, the room's own folder none.", "I Cases from the field"),
     _R("memory:tree:rooms", "M3", "A deleted room takes its files and those of no room with a name like it.", "I Cases from the field"),
     _R("memory:tree:crashes", "M3", "Killing the memory service loses no write and no edit, and makes no version twice.", "I Proof"),
     _R("memory:catchup", "M7", "Who starts to work learns what was said and written, who is here, which events are open and what waits, in bounded parts that say how to see more.", "I M7"),

@@ -1,6 +1,7 @@
 """Memory as files: written by the hub, edited by hand, under git, and whatever comes between the two."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -184,6 +185,26 @@ def test_what_was_done_while_the_hub_was_down_is_taken_up(own_hub: Hub, own_room
     tree.put("last", "x")
     tree.until_same()
     assert [len(tree.versions(key)) for key in ("edited", "gone", "same", "new")] == [2, 2, 1, 1]
+
+
+@requirement("memory:tree:field")
+def test_what_people_and_their_programs_do_to_a_folder(tree: Tree) -> None:
+    """An editor that renames, a title with colons, a folder that is removed at once, the room's folder with it."""
+    for key in ("work/a", "work/ab", "work/a/x", "notes/a"):
+        tree.put(key, "one")
+    text = tree.until_same()["notes/a.md"]
+    tree.path("notes/a").rename(tree.folder / "notes/a.md~")  # as vim saves
+    tree.path("notes/a").write_text(text.replace("\n---\n", "\ntitle: Re: plan: phase 2\n---\n"), encoding="utf-8")
+    (tree.folder / "notes/a.md~").unlink()
+    until(lambda: (tree.get("notes/a") or {"meta": None})["meta"] == {"title": "Re: plan: phase 2"}, "it is taken")
+    assert [version["removed"] for version in tree.versions("notes/a")] == [False, False]
+    shutil.rmtree(tree.folder / "work/a")
+    until(lambda: tree.get("work/a/x") is None, "it is removed")
+    before = tree.until_same()
+    assert before.keys() == {"work/a.md", "work/ab.md", "notes/a.md"}
+    shutil.rmtree(tree.folder)
+    until(tree.path("notes/a").exists, "the folder is there again", 20)
+    assert tree.until_same() == before
 
 
 @requirement("memory:tree:rooms")

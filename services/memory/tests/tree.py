@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.protobuf.message import Message
 
 from mycelium.memory.v1 import service_pb2 as pb
@@ -121,6 +123,19 @@ async def until_body(desk: Desk, key: str, body: str | None, room: str = "demo")
     async with asyncio.timeout(WITHIN_S):
         while await desk.body(key, room) != body:  # noqa: ASYNC110 - what is waited for is told by nobody
             await asyncio.sleep(0.02)
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Nobody can write into a folder, for the time of the block. Skips the test where nothing may be mounted."""
+    for words in (["--bind", str(folder), str(folder)], ["-o", "remount,bind,ro", str(folder)]):
+        done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"nothing can be mounted ({done.stderr.strip()}); try as root, or under `unshare -Urm`")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @contextlib.asynccontextmanager

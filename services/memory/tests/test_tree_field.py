@@ -1,0 +1,232 @@
+"""What people, editors, git and disks do to a room's folder: each ends as one would want it, and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from mycelium_kernel import testing
+from mycelium_memory import tree_scan
+from mycelium_memory.tree_base import every_problem
+from mycelium_memory.tree_disk import Disk, Illegal, Place
+from services.memory.tests.tree import Desk, desk_at, read_only, until, until_body
+
+
+@pytest.fixture
+async def desk(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with desk_at(nats_server, tmp_path) as found:
+        yield found
+
+
+def in_place(path: Path, text: str) -> None:
+    """As VS Code and nano do: the file is emptied and written."""
+    path.write_text(text)
+
+
+def renamed_over(path: Path, text: str) -> None:
+    """As `sed -i`, git and most others do: written beside it, and given its name."""
+    beside = path.with_name(f"{path.name}.tmp-1234")
+    beside.write_text(text)
+    beside.rename(path)
+
+
+def as_vim(path: Path, text: str) -> None:
+    """A probe, a swap file, the old file renamed to a backup, a new one written, the backup removed."""
+    swap, probe, backup = path.with_name(f".{path.name}.swp"), path.with_name("4913"), path.with_name(f"{path.name}~")
+    swap.write_bytes(b"b0VIM 9.0")
+    probe.touch()
+    probe.unlink()
+    path.rename(backup)
+    path.write_text(text)
+    backup.unlink()
+    swap.unlink()
+
+
+def as_emacs(path: Path, text: str) -> None:
+    """A lock that is a link to nowhere, a file of unsaved changes, a backup that stays."""
+    lock, unsaved = path.with_name(f".#{path.name}"), path.with_name(f"#{path.name}#")
+    lock.symlink_to("kim@desk.1234:1")
+    unsaved.write_text(text)
+    shutil.copy(path, path.with_name(f"{path.name}~"))
+    path.write_text(text)
+    unsaved.unlink()
+    lock.unlink()
+
+
+def removed_and_written(path: Path, text: str) -> None:
+    """As some programs do that know no better."""
+    path.unlink()
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("save", [in_place, renamed_over, as_vim, as_emacs, removed_and_written])
+async def test_however_an_editor_saves_it_is_one_version(desk: Desk, save: Callable[[Path, str], None]) -> None:
+    """Never a removal, nor a memory of an editor's own file."""
+    folder = await desk.room()
+    await desk.set("notes/a", "text 0")
+    for number in (1, 2, 3):
+        text = (await desk.same())["notes/a.md"]
+        save(folder / "notes/a.md", text.replace(f"text {number - 1}", f"text {number}"))
+        await until_body(desk, "notes/a", f"text {number}")
+    await desk.same()
+    assert [(version.version, version.removed) for version in await desk.versions("notes/a")] == [
+        (4, False), (3, False), (2, False), (1, False),
+    ]  # fmt: skip
+    assert (await desk.documents()).keys() == {"notes/a.md"}
+
+
+async def test_a_file_that_is_written_slowly_is_whole_in_the_end(desk: Desk) -> None:
+    """Line after line: not a version each, and the last has them all."""
+    folder = await desk.room()
+    with (folder / "log.md").open("a") as file:
+        for number in range(60):
+            file.write(f"line {number}\n")
+            file.flush()
+            await asyncio.sleep(0.03)
+    whole = "\n".join(f"line {number}" for number in range(60))
+    await until_body(desk, "log", whole)
+    await desk.same()
+    assert len(await desk.versions("log")) < 10
+
+
+async def test_a_program_that_goes_on_appending_to_the_replaced_file_loses_nothing(desk: Desk) -> None:
+    """Its file was taken and rewritten with the hub's fields meanwhile: what it adds is in a version all the same."""
+    folder = await desk.room()
+    with (folder / "log.md").open("a") as file:
+        file.write("first\n")
+        file.flush()
+        await until_body(desk, "log", "first")
+        await until(lambda: "version: 1" in (folder / "log.md").read_text(), "the hub has written it")
+        file.write("second\n")
+        file.flush()
+    await until(lambda: "second" in (folder / "log.md").read_text(), "the late line is there")
+    await desk.same()
+    assert "first" in str(await desk.body("log"))
+
+
+async def test_a_folder_that_is_removed_at_once_removes_its_documents(desk: Desk) -> None:
+    """Each of them, by a version; those of names near it stay."""
+    folder = await desk.room()
+    near = {"work/a", "work/ab", "work/ab/n1", "work/b/a/n1"}
+    for key in (*near, *(f"work/a/deep/n{number}" for number in range(60))):
+        await desk.set(key, "x")
+    await desk.same()
+    shutil.rmtree(folder / "work/a")
+    await until_body(desk, "work/a/deep/n59", None)
+    assert (await desk.same()).keys() == {f"{key}.md" for key in near}
+    made = await desk.versions("work/a/deep/n7")
+    assert [(version.removed, version.updated_by) for version in made] == [(True, "filesystem"), (False, "avery")]
+
+
+async def test_a_room_s_folder_that_is_removed_whole_comes_back(desk: Desk) -> None:
+    """`rm -r` of the folder takes no memory: what was removed with the folder was not removed one by one."""
+    folder = await desk.room()
+    for number in range(200):
+        await desk.set(f"notes/n{number}", f"text {number}")
+    before = await desk.same()
+    shutil.rmtree(folder)
+    await until(lambda: len(desk.files()) == 200, "the files are there again")
+    assert await desk.same() == before
+    assert {len(await desk.versions(f"notes/n{number}")) for number in range(0, 200, 20)} == {1}
+
+
+async def test_two_forms_of_a_letter_are_one_document(desk: Desk) -> None:
+    """A file whose name is written the other way is left alone and named, and overwrites nothing."""
+    folder = await desk.room()
+    await desk.set("café", "composed")
+    await desk.same()
+    other = folder / f"{unicodedata.normalize('NFD', 'café')}.md"
+    other.write_text("decomposed")
+    await until(lambda: any("café" in problem.reason for problem in every_problem(desk.root)), "it is told")
+    await desk.set("last", "x")
+    await until((folder / "last.md").exists, "it goes on")
+    assert await desk.body("café") == "composed"
+    assert other.read_text() == "decomposed"
+    other.unlink()
+    await until(lambda: not every_problem(desk.root), "nothing is wrong any more")
+
+
+async def test_a_name_as_long_as_a_disk_allows(desk: Desk) -> None:
+    """255 bytes with the ending, in two folders as long, by a call and by hand, also in letters of three bytes."""
+    folder = await desk.room()
+    last, first = "b" * 252, "a" * 252
+    wide = "あ" * 84
+    await desk.set(f"{first}/{last}", "by call")
+    await desk.set(wide, "wide")
+    await desk.same()
+    by_hand = folder / first / f"{'c' * 252}.md"
+    by_hand.write_text("by hand")
+    await until_body(desk, f"{first}/{'c' * 252}", "by hand")
+    (folder / first / f"{last}.md").write_text("edited")
+    await until_body(desk, f"{first}/{last}", "edited")
+    assert len(await desk.same()) == 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xef\xbb\xbfone\r\ntwo\r\n", b"one\r\ntwo\r\n", b"\xef\xbb\xbf---\r\nowner: kim\r\n---\r\none\r\ntwo\r\n"],
+)
+async def test_a_file_from_windows_is_taken_once(desk: Desk, data: bytes) -> None:
+    """A mark at its beginning, and its ends of lines: one version, and then the file is as the hub writes it."""
+    folder = await desk.room()
+    (folder / "a.md").write_bytes(data)
+    await until(lambda: b"version: 1" in (folder / "a.md").read_bytes(), "it is as the hub writes it")
+    await desk.set("b", "x")
+    await desk.same()
+    body = str(await desk.body("a"))
+    assert body.split() == ["one", "two"]
+    assert not body.startswith("\ufeff")
+    assert len(await desk.versions("a")) == 1
+
+
+async def test_a_disk_that_can_only_be_read(desk: Desk) -> None:
+    """Writes are facts all the same; the files follow as soon as they can be written."""
+    folder = await desk.room()
+    await desk.set("a", "one")
+    await desk.same()
+    with read_only(folder):
+        await desk.set("a", "two")
+        await desk.set("b", "new")
+        await until(lambda: {problem.path for problem in every_problem(desk.root)} >= {"a.md", "b.md"}, "it is told")
+        assert "one" in (folder / "a.md").read_text()
+    assert (await desk.same()).keys() == {"a.md", "b.md"}
+    await until(lambda: not every_problem(desk.root), "nothing is wrong any more")
+    assert [len(await desk.versions(key)) for key in ("a", "b")] == [2, 1]
+
+
+def test_what_may_not_be_read_is_told() -> None:
+    """A file and a folder without any permission, seen by a process that is not root."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        root = Path(place)
+        (root / "demo/secret").mkdir(parents=True)
+        (root / "demo/secret/a.md").write_text("x")
+        (root / "demo/b.md").write_text("x")
+        (root / "demo/secret").chmod(0)
+        (root / "demo/b.md").chmod(0)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.setuid(65534)
+                told = tree_scan.scan(Disk(root), "demo", "", ()).problems.get("secret", "nothing")
+                try:
+                    Disk(root).read(Place(("demo", "b.md")))
+                except Illegal as illegal:
+                    told += f"; {illegal}"
+                os.write(writer, told.encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        os.waitpid(child, 0)
+        with os.fdopen(reader) as pipe:
+            assert pipe.read() == "it can't be opened: Permission denied; it can't be read: Permission denied"
+        (root / "demo/secret").chmod(0o700)
