@@ -58,11 +58,14 @@ class _Again(Exception):
 def api_path(*parts: str) -> str:
     """A path under `/api`; each part is a name that may hold any character, but is one."""
     if "" in parts:
-        raise usage("a name or an id is empty")
+        is_room = parts[0] == "rooms" and parts[1] == ""
+        raise usage("the room's name is empty", "mycelium room ls") if is_room else usage("a name or an id is empty")
     for place, part in enumerate(parts):
         if "/" in part or part in {".", ".."}:  # a server would read it as more, or fewer, parts
-            what = "a room's name" if parts[0] == "rooms" and place == 1 else "a name or an id"
-            raise usage(f"\"{part}\" can't be {what}: it can't contain slashes or be dots alone", slug="name.invalid")
+            is_room = parts[0] == "rooms" and place == 1
+            what, hint = ("a room's name", "mycelium room ls") if is_room else ("a name or an id", "")
+            cause = f"\"{part}\" can't be {what}: it can't contain slashes or be dots alone"
+            raise usage(cause, hint, "name.invalid")
     return "/api/" + "/".join(quote(part, safe="~") for part in parts)
 
 

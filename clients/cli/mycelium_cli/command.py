@@ -12,7 +12,7 @@ import click
 
 from mycelium_cli import completing
 from mycelium_cli.context import Here
-from mycelium_cli.errors import EXIT_STATUSES, Failure, nearest, usage
+from mycelium_cli.errors import EXIT_STATUSES, USAGE, Failure, nearest, usage
 
 _Kind = TypeVar("_Kind", bound=click.Command)
 
@@ -25,6 +25,23 @@ _ALSO = {
     **dict.fromkeys(("ls", "list"), ("ls", "show")),
     **dict.fromkeys(("delete", "rm", "remove"), ("delete", "rm", "unset", "remove")),
 }
+# Words that are no command's, and the commands that who types them may mean.
+_MEANT = {
+    **dict.fromkeys(("find", "grep", "query", "ask"), ("search",)),
+    **dict.fromkeys(("read", "cat", "open", "view", "info"), ("get", "messages", "show")),
+    **dict.fromkeys(("write", "put", "save", "update", "edit"), ("set", "amend")),
+    **dict.fromkeys(("versions", "log", "revisions"), ("history", "logs", "messages")),
+    **dict.fromkeys(("post", "say", "message"), ("send",)),
+    **dict.fromkeys(("reply", "answer"), ("respond",)),
+    **dict.fromkeys(("new", "make", "add", "init"), ("create",)),
+    **dict.fromkeys(("follow", "tail", "stream"), ("watch", "subscribe")),
+    **dict.fromkeys(("catch-up", "brief", "briefing"), ("catchup",)),
+    **dict.fromkeys(("start", "serve"), ("up",)),
+    **dict.fromkeys(("stop", "kill"), ("down",)),
+    "history": ("messages",),
+    "wait": ("await",),
+    "join": ("use",),
+}
 # What `--help` says at its end: under a heading a text, or names and what they mean.
 Notes = dict[str, str | dict[str, str]]
 
@@ -35,6 +52,11 @@ class Entry(NamedTuple):
     place: str
     summary: str
     section: str = "Commands"
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it has commands of its own."""
+        return self.place.endswith(":group")
 
 
 def loaded(place: str, kind: type[_Kind]) -> _Kind:
@@ -95,7 +117,14 @@ class Command(click.Command):
         params = {name: value for name, value in ctx.params.items() if name not in {"json", "verbose", "write_key"}}
         here = Here(json_wanted=shared["json"], verbose=shared["verbose"], key=ctx.params.get("write_key"))
         assert self.callback is not None
-        return self.callback(here, **params)
+        try:
+            return self.callback(here, **params)
+        except Failure as failure:
+            if (
+                failure.exit_status == USAGE and not failure.hint
+            ):  # what was typed is wrong: the help says what is right
+                failure.hint = f"{ctx.command_path} --help"
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
         """Notes under their headings, then the example as it is typed."""
@@ -160,18 +189,19 @@ class Group(click.Group):
         return (self.known_as(name) if command else None), command, args[1:]
 
     def _nearest_path(self, name: str) -> str:
+        """The command that was probably meant: in a group below, here, or written nearly so."""
         prefix = "mycelium" if self.name == "mycelium" else f"mycelium {self.name}"
-        below = [
-            f"{prefix} {name_of_group} {leaf}"
-            for name_of_group, entry in self.entries.items()
-            if entry.place.endswith(":group")
-            for leaf in loaded(entry.place, Group).entries
-        ]
-        exact = [path for word in (name, *_ALSO.get(name, ())) for path in below if path.endswith(f" {word}")]
-        if exact and name not in self.entries:
-            return exact[0]
-        meant = nearest(name, list(self.entries))
-        return f"{prefix} {meant}" if meant else ""
+        groups = {one: loaded(row.place, Group).entries for one, row in self.entries.items() if row.is_group}
+        below = [f"{prefix} {group} {leaf}" for group, leaves in groups.items() for leaf in leaves]
+        meant = _MEANT.get(name, ())
+        here = [f"{prefix} {word}" for word in meant if word in self.entries and word not in groups]
+        exact, there = (
+            [path for word in words for path in below if path.endswith(f" {word}")]
+            for words in ((name, *_ALSO.get(name, ())), meant)
+        )
+        near = nearest(name, list(self.entries))
+        found = [*exact, *here] if name not in self.entries else []
+        return next(iter([*found, *([f"{prefix} {near}"] if near else []), *there]), "")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The table, section by section, from the summaries alone."""

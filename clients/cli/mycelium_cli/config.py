@@ -107,7 +107,7 @@ def read_file() -> dict[str, Any]:
     except OSError as error:
         if not os.access(home(), os.X_OK):  # a home of somebody else, as in a container: there is nothing of ours
             return {}
-        raise usage(f"cannot read {path()}: {error.strerror}") from None
+        raise usage(f"cannot read {path()}: {error.strerror}", f"mend {path()}") from None
 
 
 def _content(place: str) -> str:
@@ -134,13 +134,15 @@ def from_file(key: str) -> Value | None:
     table: Any = read_file()
     for part in key.split("."):
         if not isinstance(table, dict):
-            raise usage(f"{key.rpartition('.')[0]} in {path()} must be a table, since {key} stands in it")
+            raise usage(
+                f"{key.rpartition('.')[0]} in {path()} must be a table, since {key} stands in it", f"mend {path()}"
+            )
         if part not in table:
             return None
         table = table[part]
     if not isinstance(table, str | int | float):
         shape = "a table" if isinstance(table, dict) else "a list" if isinstance(table, list) else "a date or a time"
-        raise usage(f"{key} in {path()} must be one value, not {shape}")
+        raise usage(f"{key} in {path()} must be one value, not {shape}", f"mend {path()}")
     return Value(table, path()) if table != "" else None
 
 
@@ -201,7 +203,9 @@ def checked_url(text: str, source: str) -> str:
     if not separator and url:
         raise usage(f'{source} is "{text}", an address without http:// or https://', f"use http://{url}")
     if scheme not in {"http", "https"} or set(rest) & set(" ?#@\\") or not _names_a_host(url):
-        raise usage(f'{source} is "{text}", which is no http:// or https:// address')
+        raise usage(
+            f'{source} is "{text}", which is no http:// or https:// address', "use one such as http://localhost:8000"
+        )
     return url
 
 
@@ -265,7 +269,7 @@ def _place(document: Any, key: str, value: Scalar | None) -> None:
             table[part] = tomlkit.table()
         table = table[part]
         if not isinstance(table, dict):
-            raise usage(f"{part} in {path()} must be a table, since {key} stands in it")
+            raise usage(f"{part} in {path()} must be a table, since {key} stands in it", f"mend {path()}")
     if value is None:
         table.pop(name, None)
     else:

@@ -19,15 +19,17 @@ from mycelium_cli.session import session
 if TYPE_CHECKING:
     from mycelium_cli.api import Hub
 
+_TYPED = "the handle"
 _HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 
 
-def handle_of(typed: str, source: str = "the handle") -> str:
+def handle_of(typed: str, source: str = _TYPED) -> str:
     """A handle as the hub writes it: `@Sec` and `sec` are the same."""
     handle = typed.strip().removeprefix("@").lower()
     if not _HANDLE.fullmatch(handle):
         rule = "a to z, 0 to 9, dot, dash or underscore, at most 64, starting with a letter or digit"
-        raise usage(f'{source} is "{typed}", which is no handle ({rule})', slug="handle.invalid")
+        hint = "" if source in {_TYPED, "--handle"} else f"mend {source}"
+        raise usage(f'{source} is "{typed}", which is no handle ({rule})', hint, "handle.invalid")
     return handle
 
 
@@ -54,7 +56,7 @@ def token() -> Value | None:
 def plain(text: str, source: str) -> str:
     """A text that can travel in a header, or a refusal that doesn't repeat what may be a secret."""
     if not re.fullmatch(r"[\x21-\x7e]+", text):
-        raise usage(f"{source} holds a blank or a character that is not plain ASCII")
+        raise usage(f"{source} holds a blank or a character that is not plain ASCII", f"mend {source}")
     return text
 
 

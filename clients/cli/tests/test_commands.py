@@ -141,6 +141,31 @@ def test_a_command_of_a_group_typed_without_it_is_found(run: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
+        ("memory find", "memory search"),
+        ("memory versions", "memory history"),
+        ("memory read", "memory get"),
+        ("memory write", "memory set"),
+        ("room history", "room messages"),
+        ("room new", "room create"),
+        ("find", "memory search"),
+        ("history", "memory history"),
+        ("log", "logs"),
+        ("post", "room send"),
+        ("read", "memory get"),
+        ("stop", "down"),
+        ("synthesise", "synthesize"),
+    ],
+)
+def test_words_of_other_programs_lead_to_the_command(typed: str, meant: str, run: Run) -> None:
+    """Not to the one that happens to be written alike."""
+    ran = run(*typed.split(), "x")
+    assert (ran.status, ran.out) == (USAGE, "")
+    assert ran.err.startswith(f'error: "mycelium {typed}" is no command; did you mean mycelium {meant}? Next: ')
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
         ("room list", "room ls"),
         ("room rm", "room delete"),
         ("agent list", "agent ls"),

@@ -93,7 +93,7 @@ def test_a_file_nested_too_deep_is_one_line(home: Path, run: Run, words: tuple[s
 def test_a_setting_of_another_shape_is_refused(home: Path, run: Run, text: str, said: str) -> None:
     """Another hub than the one that was meant must not be asked."""
     write(home, text)
-    assert run("room", "ls") == (2, "", f"error: {said.format(config.path())}\n")
+    assert run("room", "ls") == (2, "", f"error: {said.format(config.path())}. Next: mend {config.path()}\n")
 
 
 @pytest.mark.parametrize("words", [("room", "ls"), ("config", "set", "rooms.active", "demo")])

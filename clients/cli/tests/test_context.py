@@ -69,8 +69,8 @@ def test_a_token_that_no_header_can_carry_is_refused_without_being_shown(
 ) -> None:
     """It may be a secret with a slip in it."""
     monkeypatch.setenv("MYCELIUM_AGENT_AUTH_TOKEN", wrong)
-    said = "error: MYCELIUM_AGENT_AUTH_TOKEN holds a blank or a character that is not plain ASCII\n"
-    assert run("room", "ls") == (2, "", said)
+    said = "error: MYCELIUM_AGENT_AUTH_TOKEN holds a blank or a character that is not plain ASCII. "
+    assert run("room", "ls") == (2, "", f"{said}Next: mend MYCELIUM_AGENT_AUTH_TOKEN\n")
 
 
 def test_whoami_without_a_hub_still_says_what_is_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_a_file_that_is_not_there_or_empty_is_one_line(run: Run, folder: Path) -
     """Before anything is sent."""
     (folder / "empty").touch()
     assert run("room", "import", "nope.gz").err == "error: nope.gz: No such file or directory\n"
-    assert run("room", "import", "empty").err == "error: empty is empty\n"
+    assert run("room", "import", "empty").err == "error: empty is empty. Next: mycelium room import --help\n"
 
 
 def page(messages: list[dict[str, Any]], older_before: str | None) -> bytes:

@@ -37,7 +37,9 @@ def test_exit_status_says_the_kind_of_error(http: int, status: int) -> None:
 @pytest.mark.parametrize("name", ["a/b", "..", "."])
 def test_a_room_that_no_address_can_name_is_refused_unasked(scripted: ScriptedHub, run: Run, name: str) -> None:
     """The hub would say that it has no such address."""
-    said = f"error: \"{name}\" can't be a room's name: it can't contain slashes or be dots alone\n"
+    said = (
+        f"error: \"{name}\" can't be a room's name: it can't contain slashes or be dots alone. Next: mycelium room ls\n"
+    )
     assert run("room", "show", name) == (2, "", said)
     assert scripted.received == []
 
@@ -208,9 +210,38 @@ def test_an_address_that_is_no_hubs_says_so(scripted: ScriptedHub, run: Run, mon
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "slug", "detail"),
+    [
+        (("room", "create", ""), "name.invalid", "a room's name can't be blank"),
+        (("room", "send", ""), "content.empty", "the message has no text"),
+        (("user", "create", "hub"), "handle.invalid", "@hub is a name of the hub itself; take another handle"),
+    ],
+)
+def test_what_the_hub_finds_wrong_in_what_was_typed_leads_to_the_help(
+    scripted: ScriptedHub, words: tuple[str, ...], slug: str, detail: str, run: Run
+) -> None:
+    """Every refusal of what was typed says what to type next."""
+    scripted.play(answer(422, {"slug": slug, "detail": detail, "status": 422}))
+    stop = "" if detail.endswith(".") else "."
+    assert run(*words) == (2, "", f"error: {detail}{stop} Next: mycelium {words[0]} {words[1]} --help\n")
+
+
+def test_a_handle_that_is_none_says_what_one_is_and_what_to_type(
+    scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it comes from decides what is to be mended."""
+    ran = run("room", "send", "hi", "--handle", "b c")
+    assert ran.err.startswith('error: --handle is "b c", which is no handle (a to z, ')
+    assert ran.err.endswith(". Next: mycelium room send --help\n")
+    monkeypatch.setenv("MYCELIUM_AGENT_HANDLE", "b c")
+    assert run("room", "send", "hi").err.endswith(". Next: mend MYCELIUM_AGENT_HANDLE\n")
+    assert scripted.received == []
+
+
 def test_an_empty_id_is_refused_before_any_request(scripted: ScriptedHub, run: Run) -> None:
     """Not as an address that is not there."""
-    assert run("receipts", "") == (2, "", "error: a name or an id is empty\n")
+    assert run("receipts", "") == (2, "", "error: a name or an id is empty. Next: mycelium receipts --help\n")
     assert scripted.received == []
 
 

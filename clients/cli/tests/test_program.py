@@ -67,7 +67,7 @@ def test_a_closed_stdin_is_an_empty_one(scripted: ScriptedHub) -> None:
     scripted.play(answer(422, {"slug": "content.empty", "detail": "a message can't be empty"}))
     line = ["sh", "-c", 'exec "$0" -m mycelium_cli room send - <&-', sys.executable]
     done = subprocess.run(line, capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stderr) == (2, b"error: a message can't be empty\n")
+    assert (done.returncode, done.stderr) == (2, b"error: a message can't be empty. Next: mycelium room send --help\n")
     assert scripted.received[0].document()["content"] == ""
 
 
@@ -75,7 +75,7 @@ def test_a_text_that_is_not_utf8_is_refused_with_the_place() -> None:
     """Nothing is sent."""
     ran = run("room", "send", "--room", "r", "--handle", "h", stdin=b"ab\xff")
     assert (ran.returncode, ran.stdout) == (2, b"")
-    assert ran.stderr == b"error: the text on stdin is not UTF-8 (byte 2)\n"
+    assert ran.stderr == b"error: the text on stdin is not UTF-8 (byte 2). Next: mycelium room send --help\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
