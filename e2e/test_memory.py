@@ -11,6 +11,7 @@ from e2e import bundle, disk
 from e2e.harness import Hub, Machine
 from e2e.requirements import requirement
 from e2e.room import Document, Room
+from e2e.tree import Tree
 from e2e.waiting import until
 from e2e.web import Reply
 
@@ -215,16 +216,34 @@ def test_what_can_t_be_kept_is_refused(room: Room, slug: str, status: int, body:
 
 @requirement("memory:deleted-room")
 def test_memory_goes_with_its_room(own_hub: Hub, own_room: Room) -> None:
-    """From history, from the next room of that name, and from the disk."""
-    secret = "aubergine-and-quince"
-    put(own_room, "a", secret).ok(201)
-    put(own_room, "a", f"{secret} again").ok(200)
+    """From history and the next room of that name; no word of it is left in any file of the hub, whoever wrote it."""
+    put(own_room, "notes/elderberry", "aubergine one", meta={"owner": "rambutan"}, tags=["mangosteen"]).ok(201)
+    put(own_room, "notes/elderberry", "aubergine two, [[notes/carambola|durian]]").ok(200)
+    put(own_room, "notes/physalis", {"choice": "tamarillo"}).ok(201)
+    own_room.api.delete(own_room.at("memory", "notes", "physalis"), handle="avery").ok(204)
+    tree = Tree(own_hub, own_room)
+    opened = tree.until_same()["notes/elderberry.md"]
+    put(own_room, "notes/elderberry", "aubergine three").ok(200)
+    tree.until_same()
+    tree.path("notes/elderberry").write_text(opened.replace("two", "salak"), encoding="utf-8")  # which meets a write
+    tree.path("Feijoa").write_bytes(b"pitaya \xff")  # which is no document
+    until(lambda: len(tree.problems()) == 2, "both are told")
+    own_room.api.get(own_room.at("search", q="jabuticaba aubergine"), handle="avery").ok(200)
     own_room.api.delete(own_room.at(), handle="avery").ok(204)
     own_room.create()
     assert own_room.api.get(own_room.at("memory")).ok(200).json["items"] == []
-    own_room.api.get(own_room.at("memory", "a", version=1)).refused(404, "memory.not_found")
+    own_room.api.get(own_room.at("memory", "notes", "elderberry", version=1)).refused(404, "memory.not_found")
 
-    until(lambda: not disk.holders(own_hub.home, secret), "nothing on the disk holds the text", 20.0)
+    words = ["elderberr", "aubergine", "rambutan", "mangosteen", "carambola", "durian", "physalis", "tamarillo"]
+    words += ["salak", "eijoa", "pitaya", "jabuticaba"]  # stems, since an index may share beginnings or fold letters
+
+    def held() -> list[tuple[str, str]]:
+        return [(word, file) for word in words for file in disk.holders(own_hub.home, word)]
+
+    try:
+        until(lambda: not held(), "no file holds a word of it", 30.0)
+    except AssertionError:
+        raise AssertionError(str(held())) from None
 
 
 @requirement("memory:transfer")

@@ -58,6 +58,11 @@ class Tree:
         answer = self.room.api.get(self.room.at("memory", *key.split("/"), view="raw"))
         return answer.body.decode() if answer.status == 200 else ""
 
+    def problems(self) -> dict[str, str]:
+        """What is told of files that are left alone, or were taken although a write met them, by path."""
+        page = self.room.api.get(self.room.at("memory", view="problems")).ok(200).json
+        return {row["path"]: row["reason"] for row in page["items"]}
+
     def path(self, key: str) -> Path:
         """Its file."""
         return self.folder / f"{key}.md"

@@ -194,7 +194,8 @@ class Tree:
 
     async def _settle(self, pending: _Pending) -> None:
         """Settle single documents."""
-        documents, slots = set(pending.documents), dict(pending.slots)
+        documents = set(pending.documents)
+        slots = {place: slot for place, slot in pending.slots.items() if self._room(place[0])}
         pending.documents.clear()
         pending.slots.clear()
         for room_id, document_id in documents:
@@ -211,7 +212,7 @@ class Tree:
                 try:
                     await self._settler.settle(slot)
                 except Exception as error:  # others are kept all the same
-                    LOGGER.exception("%r of room %s can't be kept", slot.key, slot.room.id)
+                    LOGGER.exception("document %s of room %s can't be kept", slot.document_id, slot.room.id)
                     await self._store.report(slot, f"the hub failed on it: {type(error).__name__}")
 
         async with asyncio.TaskGroup() as group:

@@ -85,6 +85,8 @@ class Bases:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # keys of rooms that are no more may still stand in it
         return connection
 
     def _begin(self, epoch: str) -> None:
@@ -133,9 +135,10 @@ class Bases:
         self._connection.execute("INSERT OR IGNORE INTO room VALUES (?)", (room_id,))
 
     def forget_room(self, room_id: str) -> None:
-        """Nothing is known of a room's folder, or the room is no more."""
-        for table in ("room", "file", "problem"):
-            self._connection.execute(f"DELETE FROM {table} WHERE room_id = ?", (room_id,))  # noqa: S608 - fixed names
+        """Nothing is known of a room's folder, or the room is no more: then no key of it stays on the disk."""
+        statements = [f"DELETE FROM {table} WHERE room_id = ?" for table in ("room", "file", "problem")]  # noqa: S608
+        if sum(self._connection.execute(statement, (room_id,)).rowcount for statement in statements):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def rooms(self) -> set[str]:
         """Every room of which anything is noted."""

@@ -277,7 +277,7 @@ class Settler:
         """An edit and a write have met."""
         done = f"is version {answer.version}" if answer.changed else f"gives way to version {answer.version}"
         reason = f"it was edited by hand while the document was written; the edit {done}, both are kept"
-        LOGGER.warning("%r in room %s: %s", slot.key, slot.room.id, reason)
+        LOGGER.warning("document %s of room %s: %s", slot.document_id, slot.room.id, reason)  # keys go with their room
         await self.store.report(slot, f"{reason}: mycelium memory history {slot.key}", answer.version)
 
     async def rescue(self, slot: Slot, text: str, seen: int | None) -> None:
