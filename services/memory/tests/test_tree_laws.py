@@ -80,6 +80,13 @@ class Together(RuleBasedStateMachine):
             self.model[key] = text
             self.settle()
 
+    @rule(key=KEYS, owner=st.sampled_from(["kim", "Re: plan: phase 2", "@x"]))
+    def patch_by_call(self, key: str, owner: str) -> None:
+        """A field alone; the text stays."""
+        if not self.down and key in self.model:
+            self.do(self.desk.patch(key, owner=owner))
+            self.settle()
+
     @rule(key=KEYS)
     def remove_by_call(self, key: str) -> None:
         if not self.down and key in self.model:
@@ -135,6 +142,17 @@ class Together(RuleBasedStateMachine):
                 path.unlink()
             self.do(self.desk.start())
             self.settle()
+
+    @rule()
+    def lose_the_tables(self) -> None:
+        """They are made again from the log, row for row, and the tree notices nothing."""
+        if not self.down:
+            before = self.do(self.desk.rows())
+            self.do(self.desk.stop())
+            shutil.rmtree(self.desk.tables)
+            self.do(self.desk.start())
+            self.settle()
+            assert self.do(self.desk.rows()) == before
 
     @invariant()
     def each_version_is_another(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -61,6 +62,17 @@ class Desk:
         request = pb.WriteDocumentRequest(room=room, key=key, body=body, **fields)
         document: views_pb2.Document = (await self.ask(request)).document
         return document
+
+    async def patch(self, key: str, **fields: Any) -> None:
+        """Change fields of one's own."""
+        await self.ask(pb.WriteDocumentRequest(room="demo", key=key, fields_json=json.dumps(fields)))
+
+    async def rows(self) -> Any:
+        """Every row of the tables, once they hold all that is stored."""
+        assert self.memory is not None
+        assert self.memory.projector is not None
+        await self.memory.projector.catch_up()
+        return self.memory.projector.tables.dump()
 
     async def remove(self, key: str, room: str = "demo") -> None:
         await self.ask(pb.RemoveDocumentRequest(room=room, key=key))
