@@ -182,6 +182,18 @@ class Connection:
         stored = await self._get({"last_by_subj": subject}, timeout_s)
         return int(stored["seq"]) if stored else 0
 
+    async def end(self, timeout_s: float = READ_S) -> int:
+        """Sequence of the last fact of the whole log, asked of the stream's leader. Raises `Unavailable`."""
+        body = await self._ask(subjects.stream_info(subjects.STREAM), {}, timeout_s)
+        if "error" in body:
+            with reaching("the log"):
+                raise nats.js.errors.APIError.from_error(body["error"])
+        return int(body["state"]["last_seq"])
+
+    async def has_after(self, subject: str, sequence: int, timeout_s: float = READ_S) -> bool:
+        """Whether there is a fact on `subject`, a wildcard too, after that sequence. Raises `Unavailable`."""
+        return await self._get({"seq": sequence + 1, "next_by_subj": subject}, timeout_s) is not None
+
     async def get(self, sequence: int) -> tuple[dict[str, str], bytes] | None:
         """Headers and data of the fact with that sequence; None when it was erased. Raises `Unavailable`."""
         stored = await self._get({"seq": sequence}, READ_S)
@@ -198,16 +210,20 @@ class Connection:
 
     async def _get(self, query: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
         with reaching("the log"):
-            subject = subjects.stored_message(subjects.STREAM)
-            async with self.attempt(timeout_s):
-                answer = await self.client.request(subject, json.dumps(query).encode(), timeout=timeout_s + 1)
-            body = json.loads(answer.data)
+            body = await self._ask(subjects.stored_message(subjects.STREAM), query, timeout_s)
             if "error" in body:
                 if body["error"].get("err_code") == 10037:  # no message found
                     return None
                 raise nats.js.errors.APIError.from_error(body["error"])
         message: dict[str, Any] = body["message"]
         return message
+
+    async def _ask(self, subject: str, query: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        with reaching("the log"):
+            async with self.attempt(timeout_s):
+                answer = await self.client.request(subject, json.dumps(query).encode(), timeout=timeout_s + 1)
+        body: dict[str, Any] = json.loads(answer.data)
+        return body
 
     async def close(self) -> None:
         """Close at once; nothing that was acknowledged is lost by it."""

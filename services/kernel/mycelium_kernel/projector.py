@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from mycelium_kernel import tasks
@@ -28,6 +28,7 @@ MEND_S = (1.0, 30.0)  # before a fact that failed is tried again: first, longest
 LOOK_S = 5.0  # for asking the log how far it is, over a restart of NATS
 ATTEMPT_S = 1.0
 RETRY_S = 0.05
+FEW = 2_000  # facts among which one under a filter is looked for, rather than for the last of all (0.1 ms for as many)
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Projector:
     _halted: bool = True
     _for_good: bool = False
     _held: list[RawFact] | None = None
+    _seen: int = 0  # as far as the log is known to have nothing that is missing in the tables
 
     def __post_init__(self) -> None:
         self._applier = Applier(self.projection)
@@ -76,7 +78,7 @@ class Projector:
     async def _follow(self) -> None:
         if self._tail:
             await self._tail.stop()
-        self._halted = False
+        self._halted, self._seen = False, 0
         if self._held:
             self._held.clear()  # they come again, after those before them
         self._tail = Tail(self.connection, self.projection.filters, self._on_facts, turns=TURNS)
@@ -206,17 +208,44 @@ class Projector:
         if previous is not None and not previous.done():
             await asyncio.wait({previous})
         if self._look is previous or self._look is None:
-            self._look = asyncio.create_task(self._last_sequence(), name="projector-look")
+            self._look = asyncio.create_task(self._asked(self._newest), name="projector-look")
         await self.wait(await asyncio.shield(self._look))
 
+    async def _newest(self) -> int:
+        """How far the tables have to be.
+
+        To ask for the last fact under a filter takes the longer the more subjects that has (1.3 ms with 20,000), and
+        carries the fact. So the log is first asked for its end, and what came since the last look is looked through.
+        """
+        end = await self.connection.end(ATTEMPT_S)
+        known = max(self._seen, self.tables.position)
+        if end <= known:
+            return self.tables.position
+        if end > known + FEW or await self._any_after(known):
+            last = await self._last()
+            if last > self.tables.position:
+                return last
+        self._seen = max(self._seen, end)
+        return self.tables.position
+
+    async def _any_after(self, sequence: int) -> bool:
+        ask = self.connection.has_after
+        return any(await asyncio.gather(*(ask(subject, sequence, ATTEMPT_S) for subject in self.projection.filters)))
+
+    async def _last(self) -> int:
+        ask = self.connection.last_sequence
+        return max(await asyncio.gather(*(ask(subject, ATTEMPT_S) for subject in self.projection.filters)), default=0)
+
     async def _last_sequence(self) -> int:
-        """How far the log is under this projection's filters, asked again while NATS is away."""
+        """How far the log is under this projection's filters."""
+        return await self._asked(self._last)
+
+    async def _asked(self, ask: Callable[[], Awaitable[int]]) -> int:
+        """What the log says, asked again while NATS is away."""
         until = asyncio.get_running_loop().time() + LOOK_S
         while True:
             try:
-                ask = self.connection.last_sequence
-                filters = self.projection.filters
-                return max(await asyncio.gather(*(ask(subject, ATTEMPT_S) for subject in filters)), default=0)
+                return await ask()
             except Unavailable:
                 if asyncio.get_running_loop().time() > until:
                     raise

@@ -120,6 +120,11 @@ def next_message(stream: str, durable: str) -> str:
     return f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
 
 
+def stream_info(stream: str) -> str:
+    """Subject on which a stream's leader is asked how far it is."""
+    return f"$JS.API.STREAM.INFO.{stream}"
+
+
 def stored_message(stream: str) -> str:
     """Subject on which a stream's leader is asked for a stored message."""
     return f"$JS.API.STREAM.MSG.GET.{stream}"

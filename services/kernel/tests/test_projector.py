@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nats.aio.msg import Msg
 
 from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import events, headers, projector, run, subjects, testing
 from mycelium_kernel.applier import Applier
 from mycelium_kernel.bus import Bus
+from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Service
@@ -170,6 +172,50 @@ async def test_looks_shared_by_many_are_never_too_old(start: Start, bus: Bus) ->
             assert follower.tables.position >= sequence
 
         await asyncio.gather(*(write_and_read(number) for number in range(300)))
+
+
+async def test_a_look_at_a_log_without_news_asks_one_question(
+    start: Start, bus: Bus, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many subjects there are; facts of others are looked through once, and its own are never overlooked."""
+    monkeypatch.setattr(projector, "FEW", 3)
+    asked: list[str] = []
+
+    async def note(message: Msg) -> None:
+        asked.append(message.subject.removeprefix("$JS.API.STREAM.").partition(".FACTS")[0])
+
+    await connection.client.subscribe("$JS.API.STREAM.>", cb=note)
+    async with start() as runtime:
+        follower = runtime.projector
+        assert follower
+
+        async def look() -> list[str]:
+            await connection.client.flush()
+            asked.clear()
+            await follower.catch_up()
+            await connection.client.flush()
+            return list(asked)
+
+        await toy.save(bus, "a")
+        assert await look() == ["INFO"]
+        for few in (1, 3):
+            for number in range(few):
+                await toy.store(runtime, subjects.fact("memory", ROOM, "note", str(number)), posted(ROOM, "x")[1])
+            assert await look() == ["INFO", "MSG.GET"]
+            assert await look() == ["INFO"]
+        for number in range(4):
+            await toy.store(runtime, subjects.fact("memory", ROOM, "note", str(number)), posted(ROOM, "x")[1])
+        assert await look() == ["INFO", "MSG.GET"]  # for the last one under its filter
+        assert await look() == ["INFO"]
+        with follower.held():
+            reading = asyncio.create_task(toy.names_of(bus))
+            await toy.store(runtime, *saved("b", "b"))
+            late = asyncio.create_task(follower.catch_up())
+            await toy.until(lambda: len(follower._waiters) > 1)
+            assert not late.done()
+        await late
+        assert follower.tables.one("SELECT name FROM user WHERE handle = 'b'") == ("b",)
+        await reading
 
 
 async def test_a_look_that_began_earlier_is_not_shared(start: Start, bus: Bus) -> None:
