@@ -69,7 +69,9 @@ def test_a_value_may_be_json(room: Room, machine: Machine, tmp_path: Path) -> No
     file.write_text("# Notes\n\n- one\n", encoding="utf-8")
     machine.run("memory", "set", "notes/one", "--file", str(file), handle="a", room=room.name).ok()
     machine.run("memory", "set", "notes/two", "-f", "-", stdin=b"piped\n", handle="a", room=room.name).ok()
-    assert (get(room, "notes/one")["value"], get(room, "notes/two")["value"]) == ("# Notes\n\n- one\n", "piped")
+    machine.run("memory", "set", "notes/three", "-", stdin=b"piped\n", handle="a", room=room.name).ok()
+    values = [get(room, f"notes/{name}")["value"] for name in ("one", "two", "three")]
+    assert values == ["# Notes\n\n- one\n", "piped", "piped"]
 
 
 @requirement("memory:versions", "memory:as-of")

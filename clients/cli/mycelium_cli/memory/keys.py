@@ -6,24 +6,33 @@ from mycelium_cli.api import api_path
 from mycelium_cli.errors import usage
 
 STRUCTURED = ("work", "decisions", "context", "status", "procedures")
-_PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
+PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RULE = "a-z 0-9 . _ -, first a letter or digit"
 
 
 def checked(typed: str) -> str:
     """A key, in lower case where the rules say so. The hub checks the rest of the rules."""
-    key = typed.strip()
-    group, slash, rest = key.partition("/")
+    group, slash, rest = typed.partition("/")
     if group.lower() not in STRUCTURED or not slash:
-        if not key:
+        if not typed.strip():
             raise usage("the key is empty", "mycelium memory ls", "memory.key_invalid")
-        return key
+        return typed
     lowered = rest.lower()
-    bad = [part for part in lowered.split("/") if not _PART.fullmatch(part)]
+    bad = [part for part in lowered.split("/") if not PART.fullmatch(part)]
     if bad:
         cause = f'"{typed}" can\'t be a key: "{bad[0]}" breaks the rule for {group.lower()}/ ({_RULE})'
         raise usage(cause, f"mycelium memory ls {group.lower()}/", "memory.key_invalid")
     return f"{group.lower()}/{lowered}"
+
+
+def prefix_of(typed: str) -> str:
+    """What keys may begin with; refused when none can, since an empty list would say that there is nothing."""
+    *folders, rest = typed.split("/")
+    bad = [part for part in [*folders, rest] if part.startswith(".")]
+    why = f'"{bad[0]}" begins with a dot' if bad else "a part of it is empty" if "" in folders else ""
+    if why:
+        raise usage(f'"{typed}" can\'t be the beginning of a key: {why}', "mycelium memory ls", "memory.key_invalid")
+    return typed
 
 
 def path_of(room: str, key: str) -> str:

@@ -9,6 +9,7 @@ from mycelium_cli.api import api_path
 from mycelium_cli.command import Command, command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
+from mycelium_cli.memory.keys import prefix_of
 from mycelium_cli.output import Paint, age, at, clean_line, shell_word
 from mycelium_cli.periods import zone
 from mycelium_cli.room.messages import needs_zone
@@ -55,7 +56,7 @@ def ls(
     if tag and moment:
         raise usage("--tagged and --at can't both be meant", f"mycelium memory ls --at {shell_word(moment)}")
     tz = zone() if needs_zone(moment) else None
-    query = {"prefix": beginning or prefix, "tag": tag, "at": moment, "tz": tz}
+    query = {"prefix": prefix_of(beginning or prefix or ""), "tag": tag, "at": moment, "tz": tz}
     show(here, room, query, limit)
 
 

@@ -1,6 +1,7 @@
 """`memory set` and `memory rm`: writing what the room knows."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import checked, path_of
-from mycelium_cli.output import Paint, age, at, clean_line
+from mycelium_cli.output import Paint, age, at, clean_line, shell_word
 from mycelium_cli.room.send import one_text, text_of
 from mycelium_cli.wording import Document
 
@@ -24,6 +25,8 @@ def value_of(typed: str | None, file: str | None) -> object:
         raise usage("a value and --file can't both be meant", "mycelium memory set KEY --file notes.md")
     if file is not None:
         typed = text_of("-") if file == "-" else _read(file)
+    elif typed == "-":
+        typed = text_of("-")
     if typed is None:
         return None
     if typed.lstrip()[:1] in {"{", "["}:
@@ -78,7 +81,7 @@ def tags_of(typed: str | None) -> list[str] | None:
 @click.option("--expandable", is_flag=True, help="Let other memories embed its text.")
 @click.option("--expect", metavar="N", type=click.IntRange(0), help="Only if it is at this version; 0: not there yet.")
 @click.argument("memory", metavar="KEY")
-@click.argument("value", nargs=-1, metavar="[VALUE]")
+@click.argument("value", nargs=-1, metavar="[VALUE|-]")
 def set_(
     here: Here,
     *,
@@ -95,12 +98,13 @@ def set_(
 ) -> None:
     """Write a memory, or a new version of it.
 
-    A value that is a JSON object or list is kept as such, anything else as markdown. Without a value, only
-    the fields and tags change. What is not given stays.
+    A value that is a JSON object or list is kept as such, anything else as markdown; - reads it from stdin.
+    Without a value, only the fields and tags change. What is not given stays.
     """
     place, key = here.room(room), checked(memory)
     here.handle(handle)
-    stored = value_of(one_text(value, 'mycelium memory set KEY "all of it in quotes"'), file)
+    typed = one_text(value, 'mycelium memory set KEY "all of it in quotes"')
+    stored = value_of(typed, file)
     flags = {"expandable": expandable or None, "embed": False if unsearched else None}
     body: dict[str, Any] = {"meta": fields_of(meta) or None, "tags": tags_of(tags), **flags}
     body = {name: given for name, given in body.items() if given is not None}
@@ -113,6 +117,8 @@ def set_(
         body["expect"] = expect
     answer = here.hub(handle).write(method, path_of(place, key), body)
     here.out.answer(answer.data, lambda data, paint: was_set(data, time.time(), paint))
+    if typed and typed[0] == "@" and os.path.isfile(typed[1:]):  # as other programs name a file
+        here.out.note(f"the text {typed} was stored; what the file holds: --file {shell_word(typed[1:])}")
 
 
 def was_set(memory: Document, now_s: float, paint: Paint) -> Iterator[str]:
