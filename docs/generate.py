@@ -54,8 +54,8 @@ def settings_page() -> str:
         "# Settings\n\n" + MADE + "A flag wins over the environment, which wins over `config.toml` in `MYCELIUM_HOME`"
         " (default `~/.mycelium`; `MYCELIUM_DATA_DIR` is another name for it). `mycelium config show` tells the value"
         " and source of each; `mycelium config set KEY VALUE` writes the file.\n",
-        "| key | environment | default | unit | why | read by |",
-        "|---|---|---|---|---|---|",
+        "| key | environment | default | may be | unit | why | read by |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in settings_rows():
         names = row["env"]
@@ -63,8 +63,21 @@ def settings_page() -> str:
         environment = ", ".join(f"`{name}`" for name in names)
         default = f"`{row['default']}`" if row["default"] != "" else ""
         reader = "every command" if row["scope"] == "cli" else "the hub"
-        lines.append(f"| `{row['key']}` | {environment} | {default} | {row['unit']} | {row['why']} | {reader} |")
+        cells = [f"`{row['key']}`", environment, default, _bounds(row), row["unit"], row["why"], reader]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
+
+
+def _bounds(row: dict[str, object]) -> str:
+    """What a setting may be, as `config set` holds it to."""
+    choices, least, most = (row.get(name) for name in ("choices", "least", "most"))
+    if isinstance(choices, list | tuple):
+        return ", ".join(f"`{choice}`" if choice else "empty" for choice in choices)
+    if isinstance(row["default"], bool):
+        return "`true`, `false`"
+    if least is None and most is None:
+        return "0 to 65535" if row["unit"] == "port" else ""
+    return f"{least} or more" if most is None else f"at most {most}" if least is None else f"{least} to {most}"
 
 
 def commands_page() -> str:
