@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mycelium_memory import tree_swap
+from mycelium_memory import tree_open, tree_swap
 from mycelium_memory.tree_swap import Clash
 
 MOST_BYTES = 2 * 1024 * 1024  # more than any document's text, fields and value can have
@@ -118,7 +118,10 @@ class Disk:
         return True
 
     def write(self, place: Place, text: str, document_id: str, before: Found | None) -> tuple[Signature, Kept | None]:
-        """Put a text where `before` lies, or nothing. Raises `Clash` when that is not so, `Illegal` for a link."""
+        """Put a text where `before` lies, or nothing.
+
+        Raises `Clash` when that is not so, `Held` while a program has it open for writing, `Illegal` for a link.
+        """
         with self.opened(place.folders, make=True) as folder:
             if before:
                 _check(place.name, folder, before.signature)
@@ -126,6 +129,8 @@ class Disk:
             mode = _mode(place.name, folder) if before else 0o600
             _write(hidden, text, mode, folder)
             try:
+                if before:  # writing to disk took its time
+                    _check(place.name, folder, before.signature)
                 kept = (
                     tree_swap.exchange(hidden, place.name, folder)
                     if before
@@ -139,7 +144,7 @@ class Disk:
             return now, Kept(place.beside(kept), before.signature) if before and kept else None
 
     def remove(self, place: Place, document_id: str, before: Found) -> Kept:
-        """Take away the file that `before` is. Raises `Clash` when another lies there."""
+        """Take away the file that `before` is. Raises `Clash` when another lies there, `Held` while it is written."""
         with self.opened(place.folders) as folder:
             _check(place.name, folder, before.signature)
             hidden = tree_swap.hidden_name(document_id)
@@ -150,13 +155,23 @@ class Disk:
             return Kept(place.beside(hidden), before.signature)
 
     def look(self, kept: Kept) -> Found | None:
-        """What was kept, if somebody has written into it since; None when it is as it was, or gone."""
+        """What was kept, if somebody has written into it since; None when it is as it was, or gone.
+
+        Raises `Held` while somebody may still write into it.
+        """
         try:
             with self.opened(kept.place.folders) as folder:
+                tree_open.check(kept.place.name, folder)
                 now = os.stat(kept.place.name, dir_fd=folder, follow_symlinks=False)
                 return None if kept.is_same(signature(now)) else _read(kept.place.name, folder)
         except FileNotFoundError:
             return None
+
+    def read_kept(self, place: Place) -> Found | None:
+        """What an earlier process has left under a hidden name. Raises `Held` as `look` does."""
+        with contextlib.suppress(FileNotFoundError), self.opened(place.folders) as folder:
+            tree_open.check(place.name, folder)
+        return self.read(place)
 
     def discard(self, place: Place, spared: frozenset[str]) -> None:
         """Remove a hidden file, and the folders that are empty then, but for those of the room itself."""
@@ -223,6 +238,7 @@ def _check(name: str, folder: int, expected: Signature) -> None:
         raise Clash from None
     if signature(now) != expected:
         raise Clash
+    tree_open.check(name, folder)
 
 
 def _mode(name: str, folder: int) -> int:

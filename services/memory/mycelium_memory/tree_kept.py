@@ -10,6 +10,7 @@ from mycelium_kernel.errors import Conflict, Refusal, Unavailable
 from mycelium_memory.model import RoomRow
 from mycelium_memory.tree_compare import Slot
 from mycelium_memory.tree_disk import Illegal, Kept, Place
+from mycelium_memory.tree_open import Held
 from mycelium_memory.tree_store import Store
 from mycelium_memory.tree_swap import Clash, is_unfinished
 
@@ -41,7 +42,9 @@ class Attic:
             found = await self._store.look_at_kept(kept)
             if found:
                 await self._rescue(slot, found.text, version)
-        except (Unavailable, Conflict, Clash):
+                self.keep(Kept(place, found.signature), slot, version)  # there may be more to come
+                return
+        except (Unavailable, Conflict, Clash, Held):
             self.keep(kept, slot, version)
             return
         except (Illegal, Refusal, OSError) as error:
@@ -58,10 +61,10 @@ class Attic:
         if place in self._kept:
             return True
         try:
-            found = None if is_unfinished(place.name) or not key else await self._store.read(place)
+            found = None if is_unfinished(place.name) or not key else await self._store.read_kept(place)
             if found:
                 await self._rescue(Slot.of(room, key), found.text, None)
-        except (Unavailable, Conflict, Clash):
+        except (Unavailable, Conflict, Clash, Held):
             return False
         except (Illegal, Refusal, OSError) as error:
             await self._report(room, place, error)

@@ -22,6 +22,7 @@ from mycelium_memory import document_file, frontmatter, keys, tree_past, views
 from mycelium_memory.tree_base import Base
 from mycelium_memory.tree_compare import Slot
 from mycelium_memory.tree_disk import Found, Illegal, Kept
+from mycelium_memory.tree_open import Held
 from mycelium_memory.tree_past import Headline
 from mycelium_memory.tree_store import Store
 from mycelium_memory.tree_swap import Clash
@@ -36,6 +37,7 @@ EMPTIED_NS = 500_000_000  # the same for an empty file: many programs empty a fi
 GONE_S = 0.3  # some programs remove a file and write it anew
 PATIENCE_S = 1.0  # a file that is written to without end is taken all the same
 AGAIN_S = 1.0
+HELD_S = 0.3
 NANO = 1_000_000_000
 
 Later = Callable[[Slot, float], None]
@@ -94,6 +96,7 @@ class Settler:
     keep: Keep
     first: set[tuple[str, str]] = field(default_factory=set)  # documents that were found with nothing noted
     _since: dict[tuple[str, str], float] = field(default_factory=dict)  # what is waited for
+    _held: dict[tuple[str, str], float] = field(default_factory=dict)  # since when a program has a file open
     _refused: dict[tuple[str, str], tuple[bytes, int]] = field(default_factory=dict)
 
     async def settle(self, slot: Slot) -> None:
@@ -108,6 +111,8 @@ class Settler:
             self.later(slot, AGAIN_S)
         except (Unavailable, Conflict):
             self.later(slot, AGAIN_S)
+        except Held:
+            await self._wait_for_writer(slot)
         except Illegal as illegal:
             await self._leave(slot, str(illegal))
         except Refusal as refusal:
@@ -115,6 +120,14 @@ class Settler:
         except OSError as error:
             self.later(slot, 10 * AGAIN_S)
             await self._leave(slot, f"it can't be kept here: {error.strerror}")
+
+    async def _wait_for_writer(self, slot: Slot) -> None:
+        """A program has the file open for writing; when that lasts, it is told."""
+        place, now = (slot.room.id, slot.document_id), time.monotonic()
+        if now - self._held.setdefault(place, now) > PATIENCE_S:
+            reason = "a program holds it open for writing; the newer version is written when that lets go"
+            await self.store.report(slot, reason)
+        self.later(slot, HELD_S)
 
     async def _leave(self, slot: Slot, reason: str) -> None:
         """Leave a file alone, and say why."""
@@ -165,6 +178,7 @@ class Settler:
 
     def _forget_waiting(self, slot: Slot) -> None:
         self._since.pop((slot.room.id, slot.document_id), None)
+        self._held.pop((slot.room.id, slot.document_id), None)
         self.first.discard((slot.room.id, slot.document_id))
 
     async def _forget(self, view: View) -> bool:

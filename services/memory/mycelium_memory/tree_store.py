@@ -143,8 +143,8 @@ class Store:
     async def look_at_kept(self, kept: Kept) -> Found | None:
         return await self._do(lambda disk, _bases: disk.look(kept))
 
-    async def read(self, place: Place) -> Found | None:
-        return await self._do(lambda disk, _bases: disk.read(place))
+    async def read_kept(self, place: Place) -> Found | None:
+        return await self._do(lambda disk, _bases: disk.read_kept(place))
 
     async def discard(self, place: Place) -> None:
         await self._do(lambda disk, _bases: disk.discard(place, FOLDERS))

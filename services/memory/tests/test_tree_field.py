@@ -82,33 +82,40 @@ async def test_however_an_editor_saves_it_is_one_version(desk: Desk, save: Calla
     assert (await desk.documents()).keys() == {"notes/a.md"}
 
 
-async def test_a_file_that_is_written_slowly_is_whole_in_the_end(desk: Desk) -> None:
-    """Line after line: not a version each, and the last has them all."""
-    folder = await desk.room()
-    with (folder / "log.md").open("a") as file:
-        for number in range(60):
-            file.write(f"line {number}\n")
-            file.flush()
-            await asyncio.sleep(0.03)
-    whole = "\n".join(f"line {number}" for number in range(60))
-    await until_body(desk, "log", whole)
-    await desk.same()
-    assert len(await desk.versions("log")) < 10
+async def written_by(program: str, folder: Path) -> None:
+    """A program of its own that writes into a folder, to its end."""
+    running = await asyncio.create_subprocess_exec("sh", "-c", program, cwd=folder)
+    assert await running.wait() == 0
 
 
-async def test_a_program_that_goes_on_appending_to_the_replaced_file_loses_nothing(desk: Desk) -> None:
-    """Its file was taken and rewritten with the hub's fields meanwhile: what it adds is in a version all the same."""
+HELD = "for n in $(seq 40); do echo line $n; sleep 0.1; done >> log.md"
+AGAIN = "for n in $(seq 40); do echo line $n >> log.md; sleep 0.05; done"
+
+
+@pytest.mark.parametrize("program", [HELD, AGAIN], ids=["held open", "opened again and again"])
+async def test_a_file_that_is_written_slowly_is_whole_in_the_end(desk: Desk, program: str) -> None:
+    """Line after line, for seconds: whatever versions are made meanwhile, the last has every line."""
     folder = await desk.room()
-    with (folder / "log.md").open("a") as file:
-        file.write("first\n")
-        file.flush()
-        await until_body(desk, "log", "first")
-        await until(lambda: "version: 1" in (folder / "log.md").read_text(), "the hub has written it")
-        file.write("second\n")
-        file.flush()
-    await until(lambda: "second" in (folder / "log.md").read_text(), "the late line is there")
+    await written_by(program, folder)
+    await until_body(desk, "log", "\n".join(f"line {number}" for number in range(1, 41)))
     await desk.same()
-    assert "first" in str(await desk.body("log"))
+    assert not [problem.path for problem in every_problem(desk.root)]
+
+
+async def test_a_file_that_a_program_holds_open_is_written_when_it_lets_go(desk: Desk) -> None:
+    """The hub's version waits meanwhile, and it is told."""
+    folder = await desk.room()
+    await desk.set("a", "one")
+    await desk.same()
+    with (folder / "a.md").open("a"):
+        await desk.set("a", "two")
+        await until(
+            lambda: any("holds it open" in problem.reason for problem in every_problem(desk.root)), "it is told"
+        )
+        assert "one" in (folder / "a.md").read_text()
+    assert (await desk.same())["a.md"].endswith("\ntwo\n")
+    await until(lambda: not every_problem(desk.root), "nothing is wrong any more")
+    assert len(await desk.versions("a")) == 2
 
 
 async def test_a_folder_that_is_removed_at_once_removes_its_documents(desk: Desk) -> None:
