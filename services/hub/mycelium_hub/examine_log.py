@@ -14,7 +14,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.js.api import StreamInfo
 
-from mycelium_hub import nats_config, nats_server, roster
+from mycelium_hub import nats_config, roster
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
 from mycelium_hub.services import projections
@@ -38,7 +38,7 @@ class Told:
 
 async def check(home: Home, told: list[Told]) -> list[Finding]:
     """Ask the server of this home; nothing is told when there is none."""
-    server = next((one for one in roster.members(home) if one.service == nats_server.NATS), None)
+    server = next((one for one in roster.members(home) if one.service == roster.NATS), None)
     if home.owner() is None or server is None:
         size = sum(map(_bytes_below, home.stores))
         return [Finding("nats", NOTE, f"is not running; the log is {_size(size)} on disk", "mycelium up")]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home
+from mycelium_hub.roster import NATS
 
 HUB = "hub"
-NATS = "nats"
 FOLLOW_S = 0.2
 # The service's name in the documentation of the container stack; here it is several.
 ALIASES = {"mycelium-backend": (HUB, "gateway", "rooms", "memory")}

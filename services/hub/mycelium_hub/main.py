@@ -1,6 +1,7 @@
 """The program `mycelium-hub`, which `mycelium up`, `down`, `logs` and `doctor` run.
 
-Exit status: 0 done, 1 refused, 2 usage, 3 nothing there, 130 interrupted.
+Exit status: 0 done, 1 refused, 2 usage, 3 nothing there, 130 interrupted. Each command imports what it needs by
+itself: who asks for help, or stops a hub, does not wait for what reads stores or talks HTTP.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mycelium_hub import __version__, daemon, drift, logs, settings, status
+from mycelium_hub import __version__, settings
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, locate
 from mycelium_kernel.settings import Value
@@ -85,6 +86,8 @@ def _flags(port: int | None, replicas: int | None, nats_servers: str | None, *, 
 @_json_option
 def up(*, detach: bool, folder: str | None, as_json: bool, **said: Any) -> None:
     """Start the hub: its NATS server and its services. Stays in the foreground until Ctrl-C, unless --detach."""
+    from mycelium_hub import daemon, drift
+
     home, flags = locate(folder, os.environ), _flags(**said)
     wanted = settings.load(home.path, os.environ, flags)
     if not detach:
@@ -109,7 +112,7 @@ def up(*, detach: bool, folder: str | None, as_json: bool, **said: Any) -> None:
 @_home_option
 def serve(*, background: bool, kept: int | None, folder: str | None, **said: Any) -> None:
     """Be the hub; `up` runs this, and so does a hub that starts itself again, which keeps something."""
-    from mycelium_hub import again
+    from mycelium_hub import again, daemon
     from mycelium_hub.serve import serve as serve_hub
 
     home, flags = locate(folder, os.environ), _flags(**said)
@@ -145,6 +148,8 @@ def apply(*, check: bool, restart: bool, folder: str | None) -> None:
 @_json_option
 def down(*, volumes: bool, yes: bool, folder: str | None, as_json: bool) -> None:
     """Stop the hub."""
+    from mycelium_hub import daemon
+
     home = locate(folder, os.environ)
     if volumes and not yes:
         _ask_to_delete(home)
@@ -172,6 +177,8 @@ def _ask_to_delete(home: Home) -> None:
 @_json_option
 def show_status(*, folder: str | None, as_json: bool) -> None:
     """Show the hub's processes, address and health. Exit status 3 when none is running."""
+    from mycelium_hub import status
+
     found = status.look(locate(folder, os.environ))
     print(found.as_json() if as_json else found.as_text())
     if not found.running:
@@ -207,10 +214,13 @@ def doctor(*, fix: bool, deep: bool, folder: str | None, as_json: bool) -> None:
 @_json_option
 def show_logs(*, service: str | None, tail: int, follow: bool, folder: str | None, as_json: bool) -> None:
     """Show the newest records of all services, or of one: hub, nats, rooms, gateway."""
+    from mycelium_hub import logs
+
     home = locate(folder, os.environ)
 
     def show(name: str, raw: str) -> None:
-        print(_record(name, raw) if as_json else logs.readable(name, raw).text, flush=follow)
+        shown = logs.readable(name, raw)
+        print(_record(name, raw, shown.at) if as_json else shown.text, flush=follow)
 
     ends = logs.marks(home, service)
     for name, raw in logs.last(home, ends, tail):
@@ -219,12 +229,11 @@ def show_logs(*, service: str | None, tail: int, follow: bool, folder: str | Non
         show(name, raw)
 
 
-def _record(name: str, raw: str) -> str:
+def _record(name: str, raw: str, at: str) -> str:
     try:
         record = json.loads(raw)
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        shown = logs.readable(name, raw)
-        record = {"timestamp": shown.at, "event": raw}
+        record = {"timestamp": at, "event": raw}
     return json.dumps({"service": name, **record}, ensure_ascii=False)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mycelium_hub import address, guard, nats_config
+from mycelium_hub import address, nats_config
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import Home, write_private
 from mycelium_hub.nats_config import Place, User
-from mycelium_hub.roster import Member, Roster, members
+from mycelium_hub.roster import NATS, Member, Roster, members
 from mycelium_hub.supervisor import Child, ChildCommand, StartFailed
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 TRIES = 3  # another program may take the port between the choice and the start
 LOOK_S = 0.01
-NATS = "nats"
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,8 @@ def _command(home: Home, place: Place, roster: Roster) -> ChildCommand:
         roster.put(Member(place.name, NATS, place.number, pid, place.port, restarts=restarts))
 
     ready, answers = _ready(place.port), _answers(place.port)
+    from mycelium_hub import guard  # late: it reads stores, and brings much that nothing else here needs
+
     before = partial(guard.look, home.store_of(place.number), is_only=not place.route)
     return ChildCommand(place.name, command, ready, signal.SIGINT, answers, started=started, before=before)
 

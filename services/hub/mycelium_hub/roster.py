@@ -15,6 +15,7 @@ from mycelium_hub import processes
 from mycelium_hub.home import Home, write_private
 
 LOGGER = logging.getLogger(__name__)
+NATS = "nats"  # the service of NATS servers; the first of them has its name too
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from mycelium_hub import nats_server, roster
+from mycelium_hub import roster
 from mycelium_hub.home import Home
 from mycelium_hub.roster import Member
 
@@ -63,7 +63,7 @@ def look(home: Home) -> Status:
     if running is None:
         return Status(False, str(home.path), pid=home.owner())
     found = roster.listed(home)
-    nats = next((one for one in found if one.name == nats_server.NATS), Member(nats_server.NATS, nats_server.NATS, 1))
+    nats = next((one for one in found if one.name == roster.NATS), Member(roster.NATS, roster.NATS, 1))
     began = datetime.fromisoformat(running.started_at)
     return Status(
         running=True,
