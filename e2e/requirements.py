@@ -282,6 +282,8 @@ LISTED = (
     _R("memory:search:narrowed", "M4", "A search is narrowed by prefix, tags, author and time; what is quoted has to be there as it is.", "I What must be true"),
     _R("memory:search:replaced", "M4", "A text that was replaced or removed is never found again.", "I What must be true"),
     _R("memory:search:index", "M4", "The index can be deleted at any moment and comes back; `memory reindex` makes it anew.", "I What must be true"),
+    _R("memory:search:away", "M4", "While the owner of the index is away, search answers by words and says so.", "D §5"),
+    _R("memory:search:changed-model", "M4", "A changed model is detected, and all is indexed with it while the old index answers.", "I What must be true"),
     _R("memory:search:private", "M4", "A private room shows in nobody else's search, nor in its counts.", "I What must be true"),
     _R("memory:search:model", "M4", "/health names the model in force, why it is, and how many documents wait.", "I What must be true"),
     _R("memory:search:deleted-room", "M4", "A deleted room's words and keys leave the index and the disk.", "I What must be true"),

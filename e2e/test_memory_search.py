@@ -1,54 +1,47 @@
 """Search of memory: by meaning and by words, by command and over HTTP; and that it forgets what was replaced."""
 
 import json
+import os
 import shutil
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from e2e import disk
-from e2e.harness import Hub, Machine
+from e2e import disk, questions
+from e2e.harness import Hub, Machine, free_port
+from e2e.processes import children
 from e2e.requirements import requirement
 from e2e.room import Document, Room
 from e2e.waiting import until
 
-ROOT = Path(__file__).parent.parent
 STORAGE = "# Storage\n\nWhat we chose.\n\n## Why folders\n\nEach room is a directory on disk, every note a text file.\n"
 LUNCH = "On Tuesdays the whole team eats together in the garden."
 MEANT_S = 50.0  # for a model to be loaded and some texts to be embedded, on a machine that does other things
-# Written before anything was searched: each question with the sections of this repository that answer it.
-QUESTIONS = {
-    "what happens to a NATS server that has frozen": ["docs/decisions/0011*#decision"],
-    "why are claims never batched together": ["docs/decisions/0005*#decision"],
-    "how do I restore a hub from a backup": ["docs/how-to/back-up-and-restore#restore"],
-    "how does the hub tell which session a command line belongs to": ["docs/decisions/0010*#decision"],
-    "which port do several gateways answer on": ["docs/decisions/0013*#decision", "docs/decisions/0013*#context"],
-    "limit what an engine may spend in one room": ["docs/how-to/add-an-engine#give-a-room-a-budget"],
-    "let people on other computers reach the hub": ["docs/how-to/run-a-hub-for-a-team#from-other-machines"],
-    "start the hub again after a reboot": ["docs/how-to/run-a-hub-for-a-team#keep-it-running"],
-    "take the whole thing off the cluster again": ["docs/how-to/install-on-a-cluster#upgrade-take-down"],
-    "run a command whenever an agent is mentioned": ["docs/how-to/let-agents-take-part#a-command-for-each-mention"],
-    "post from GitHub Actions": ["docs/how-to/post-from-a-ci-job#a-step-of-github-actions"],
-    "how is a power cut tested": [
-        "docs/explanation/reliability#how-a-loss-of-power-is-tested",
-        "docs/decisions/0014*#decision",
-    ],
-    "what can you not rely on": ["docs/explanation/reliability#what-is-not-promised"],
-    "can a stranger find out that a private room exists": ["docs/explanation/reliability#a-private-room-is-a-boundary"],
-    "a damaged bit on the disk is detected": [
-        "docs/explanation/reliability#one-flipped-bit-is-found-named-and-put-right",
-        "docs/decisions/0015*#decision",
-    ],
-    "how fast does a watcher see a new post": ["docs/explanation/performance#post--one-sse-watcher-has-it"],
-    "reconnecting of a thousand clients at once": [
-        "docs/explanation/performance#a-thousand-watchers-are-cut-off-and-come-back",
-        "docs/decisions/0019*#decision",
-    ],
-    "export a single room to a file": ["docs/how-to/back-up-and-restore#one-room"],
-    "steps that a message takes from the command line to the other agent": ["ARCHITECTURE#the-journey-of-one-message"],
-    "comparison with other products": ["docs/explanation/performance#other-products-on-the-same-jobs"],
-}
-HITS = 15  # of the twenty that have to be among the first five; which ones were, the test prints
+# Of twenty questions: found first, and among the first five. Measured: 10 and 17; by words alone 0 and 0.
+FIRST, FIVE = 9, 16
+
+
+@pytest.fixture(scope="module")
+def _kept_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    hub = Hub(tmp_path_factory.mktemp("kept") / "hub", free_port())
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def kept_hub(_kept_hub: Hub) -> Hub:
+    """A hub that the tests of this file may kill, one after another."""
+    return _kept_hub if _kept_hub.alive else _kept_hub.start()
+
+
+@pytest.fixture
+def kept(kept_hub: Hub, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Room]:
+    """A room on it."""
+    machine = Machine(tmp_path / "client", kept_hub.url)
+    yield Room(kept_hub.api, machine, unique("kept")).create()
+    machine.close()
 
 
 def put(room: Room, key: str, value: object, handle: str = "avery", **fields: object) -> None:
@@ -103,6 +96,7 @@ def test_a_search_is_narrowed_and_what_is_quoted_has_to_be_there(room: Room, mac
     """By prefix, tags, author and time, by meaning as by words."""
     put(room, "work/lunch", LUNCH, tags=["Food", "team"])
     put(room, "workshop/lunch", LUNCH, handle="kim", tags=["food"])
+    machine.run("memory", "set", "kept/out", LUNCH, "--no-embed", room=room.name, handle="avery").ok()
     meant(room)
     ask = ["memory", "search", "shared meals", "--json"]
 
@@ -111,6 +105,8 @@ def test_a_search_is_narrowed_and_what_is_quoted_has_to_be_there(room: Room, mac
 
     assert found() == {"work/lunch", "workshop/lunch"}
     assert found("--prefix", "work/") == {"work/lunch"}
+    by_words = search(room, "together in the garden", prefix="kept/")["items"]
+    assert [(item["key"], item["found_by"]) for item in by_words] == [("kept/out", ["words"])]  # by --no-embed
     assert found("--tagged", "food", "--tagged", "team") == {"work/lunch"}
     assert found("--author", "@kim") == {"workshop/lunch"}
     assert found("--since", "1d") == {"work/lunch", "workshop/lunch"} != found("--until", "1d") == set()
@@ -123,36 +119,90 @@ def test_a_search_is_narrowed_and_what_is_quoted_has_to_be_there(room: Room, mac
 
 
 @requirement("memory:search:replaced", "memory:search:index")
-def test_a_replaced_text_is_never_found_again(own_hub: Hub, own_room: Room) -> None:
-    """By words or by meaning: after an edit, by hand too, a removal, a kill, and with the index deleted."""
-    put(own_room, "a", "Penguins breed in Antarctica.")
-    put(own_room, "b", LUNCH)
-    meant(own_room)
+def test_a_replaced_text_is_never_found_again(kept: Room, kept_hub: Hub) -> None:
+    """By words or by meaning: after an edit, by hand too, a rename, a removal, a kill, and with the index deleted."""
+    put(kept, "a", "Penguins breed in Antarctica.")
+    put(kept, "b", LUNCH)
+    meant(kept)
 
     def texts(question: str) -> list[str]:
-        return [item["text"] for item in search(own_room, question)["items"]]
+        return [item["text"] for item in search(kept, question)["items"]]
 
-    file = own_hub.home / "rooms" / own_room.name / "b.md"
+    file = kept_hub.home / "rooms" / kept.name / "b.md"
     until(file.exists, "the tree has the memory")
     file.write_text(file.read_text(encoding="utf-8").replace(LUNCH, "Elephants walk far."), encoding="utf-8")
     until(lambda: "Elephants walk far." in texts("elephants"), "an edit by hand is found")
     assert LUNCH not in texts("team lunch in the garden")
-    put(own_room, "a", "The invoice goes to finance.")
+    file.rename(file.with_name("c.md"))
+    until(lambda: {"a#", "c#"} == set(keys(search(kept, "elephants"))), "it is found under its new name alone")
+    put(kept, "a", "The invoice goes to finance.")
     for question in ("penguins", "birds of the south pole", '"breed in Antarctica"'):
         assert not [text for text in texts(question) if "enguin" in text]
     assert texts("penguins breed antarctica")[:1] != ["Penguins breed in Antarctica."]
-    own_room.api.delete(own_room.at("memory", "b"), handle="avery").ok(204)
+    kept.api.delete(kept.at("memory", "c"), handle="avery").ok(204)
     assert not [text for text in texts("elephants") if "lephant" in text]
-    meant(own_room)
-    own_hub.kill()
-    shutil.rmtree(own_hub.home / "index")
-    own_hub.start()
-    meant(own_room)
+    meant(kept)
+    kept_hub.kill()
+    shutil.rmtree(kept_hub.home / "index")
+    kept_hub.start()
+    meant(kept)
     assert set(texts("penguins")) | set(texts("elephants")) <= {"The invoice goes to finance."}
-    assert search(own_room, "who pays the bills")["items"][0]["found_by"] == ["meaning"]
-    renewed = own_room.machine.run("memory", "reindex", room=own_room.name).ok()
+    assert search(kept, "who pays the bills")["items"][0]["found_by"] == ["meaning"]
+    renewed = kept.machine.run("memory", "reindex", room=kept.name).ok()
     assert renewed.out.startswith("indexing 1 memory anew with ")
     assert texts("who pays the bills") == ["The invoice goes to finance."]
+
+
+@requirement("memory:search:away")
+def test_while_the_index_is_away_words_answer_and_it_is_said(kept: Room, kept_hub: Hub) -> None:
+    """The owner's process is killed, or on one machine the model's; both come back by themselves."""
+    put(kept, "a", "The invoice goes to finance.")
+    meant(kept)
+    owner = kept_hub.processes().get("memory")
+    embedder = next(pid for pid, said in children(kept_hub.pid).items() if "mycelium_memory.embedder" in said)
+    os.kill(owner or embedder, signal.SIGKILL)
+    found = search(kept, "where does an invoice go")
+    assert keys(found) == ["a#"]
+    assert found["items"][0]["found_by"] == ["words"]
+    assert found["meaning"]["why_not"]
+    assert kept.machine.run("memory", "search", "which invoice", room=kept.name).ok().out.startswith("a · ")
+    meant(kept)
+    assert keys(search(kept, "who pays the bills")) == ["a#"]
+
+
+@requirement("memory:search:changed-model")
+def test_a_changed_model_is_indexed_while_the_old_one_answers(kept: Room, kept_hub: Hub) -> None:
+    """Its files are found at the next start; every answer is by the one or the other, and none by neither."""
+    put(kept, "way/a", "The invoice goes to finance.")
+    for number in range(8):
+        put(kept, f"notes/{number}", f"{LUNCH} {number}")
+    old = meant(kept)["meaning"]["model"]
+    kept_hub.stop()
+    models = kept_hub.home / "index" / "models"
+    new = (
+        models / "bge-small-en-v1.5"
+    )  # other files under the name of the documented model, which is not on every machine
+    new.mkdir()
+    for name, taken in (
+        ("model_optimized.onnx", "model.onnx"),
+        ("tokenizer.json",) * 2,
+        ("tokenizer_config.json",) * 2,
+    ):
+        shutil.copy(models / "all-MiniLM-L6-v2" / taken, new / name)
+    kept_hub.start()
+    seen: list[str] = []
+
+    def changed() -> bool:
+        found = search(kept, f"who pays the bills {len(seen)}", prefix="way/")
+        if found["meaning"]["model"] and not found["meaning"]["why_not"]:
+            seen.append(found["meaning"]["model"])
+            assert [item["found_by"] for item in found["items"]] == [["meaning"]]
+        return bool(seen) and seen[-1] != old
+
+    until(changed, "the other model is in force", MEANT_S)
+    assert set(seen) <= {old, "BAAI/bge-small-en-v1.5"}
+    health = until(lambda: kept_hub.api.get("/health").ok(200).json["search"], "the owner of the index answers")
+    assert (health["model"], health["next_model"]) == (seen[-1], None)
 
 
 @requirement("memory:search:private")
@@ -184,35 +234,37 @@ def test_the_model_is_named_in_health(hub: Hub, room: Room) -> None:
 
 
 @requirement("memory:search:deleted-room")
-def test_a_deleted_room_leaves_the_index(own_hub: Hub, own_room: Room) -> None:
+def test_a_deleted_room_leaves_the_index(kept: Room, kept_hub: Hub) -> None:
     """Its words and its keys are nowhere on the disk, and the next room of its name finds nothing."""
-    put(own_room, "work/zzyzx-road", "# Kumquat\n\npersimmon pie")
-    meant(own_room)
-    own_room.api.delete(own_room.at(), handle="avery").ok(204)
-    own_room.create()
-    assert search(own_room, "persimmon")["items"] == []
+    put(kept, "work/zzyzx-road", "# Kumquat\n\npersimmon pie")
+    meant(kept)
+    kept.api.delete(kept.at(), handle="avery").ok(204)
+    kept.create()
+    assert search(kept, "persimmon")["items"] == []
 
     def held() -> list[str]:
-        found = [file for word in ("persimmon", "umquat", "zzyzx-road") for file in disk.holders(own_hub.home, word)]
+        found = [file for word in ("persimmon", "umquat", "zzyzx-road") for file in disk.holders(kept_hub.home, word)]
         return [file for file in found if not file.startswith("rooms/")]  # the tree's, which is not the index
 
     until(lambda: not held(), "nothing on the disk holds them", 30.0)
 
 
-@pytest.mark.timeout(300)  # 250 texts are embedded, which takes 5 s on a machine to itself
+@pytest.mark.long
+@pytest.mark.timeout(400)  # 300 texts are embedded, which takes 10 s on a machine to itself
 @requirement("memory:search:field")
-def test_twenty_questions_find_their_sections(room: Room) -> None:
+def test_twenty_questions_find_their_sections(room: Room, new_hub: Hub, tmp_path: Path) -> None:
     """The documents of this repository as memory; each question was written down with the section it should find."""
-    for file in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("docs/*/*.md"))]:
-        if "reference" not in file.parts:
-            put(room, str(file.relative_to(ROOT).with_suffix("")), file.read_text(encoding="utf-8"))
-    meant(room, within_s=240.0)
-    places = {question: place(keys(search(room, question)), wanted) for question, wanted in QUESTIONS.items()}
-    first, three, five = (sum(1 for one in places.values() if 0 < one <= most) for most in (1, 3, 5))
-    print(f"first: {first}, among three: {three}, among five: {five}, of {len(places)}")
-    assert five >= HITS, [question for question, one in places.items() if not 0 < one <= 5]
-
-
-def place(found: list[str], wanted: list[str]) -> int:
-    """Where the first of the wanted sections stands, from 1; 0: nowhere."""
-    return next((number for number, one in enumerate(found, 1) if any(Path(one).match(want) for want in wanted)), 0)
+    new_hub.env["MYCELIUM_MEMORY_EMBEDDING_MODEL"] = "bge"  # whose files are not here, so that it has words only
+    machine = Machine(tmp_path / "words", new_hub.start().url)
+    rates = {}
+    for name, asked in (("words", Room(new_hub.api, machine, "demo").create()), ("meaning", room)):
+        for key, text in questions.documents().items():
+            put(asked, key, text)
+        assert name == "words" or meant(asked, within_s=300.0)
+        at = {one: questions.place(keys(search(asked, one)), wanted) for one, wanted in questions.QUESTIONS.items()}
+        rates[name] = [sum(1 for one in at.values() if 0 < one <= most) for most in (1, 5)]
+        print(f"{name}: first {rates[name][0]}, among five {rates[name][1]}, of {len(at)}", at)
+    machine.close()
+    assert rates["meaning"][0] >= FIRST
+    assert rates["meaning"][1] >= FIVE
+    assert rates["meaning"][1] > rates["words"][1]
