@@ -19,8 +19,8 @@ from e2e.waiting import until
 STORAGE = "# Storage\n\nWhat we chose.\n\n## Why folders\n\nEach room is a directory on disk, every note a text file.\n"
 LUNCH = "On Tuesdays the whole team eats together in the garden."
 MEANT_S = 50.0  # for a model to be loaded and some texts to be embedded, on a machine that does other things
-# Of twenty questions: found first, and among the first five. Measured: 10 and 17; by words alone 0 and 0.
-FIRST, FIVE = 9, 16
+# Of twenty questions: found first, and among the first five. Measured: 10 and 16; by words alone 6 and 15.
+FIRST, FIVE = 9, 15
 
 
 @pytest.fixture(scope="module")
@@ -267,4 +267,5 @@ def test_twenty_questions_find_their_sections(room: Room, new_hub: Hub, tmp_path
     machine.close()
     assert rates["meaning"][0] >= FIRST
     assert rates["meaning"][1] >= FIVE
-    assert rates["meaning"][1] > rates["words"][1]
+    assert rates["meaning"][0] > rates["words"][0]
+    assert rates["meaning"][1] >= rates["words"][1]
