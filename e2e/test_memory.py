@@ -197,7 +197,12 @@ def test_groups_are_listed(room: Room, machine: Machine) -> None:
     shown = json.loads(machine.run("memory", "ls", "--prefix", "decisions/", "--json", room=room.name).ok().out)
     assert [item["value"] for item in shown["items"]] == ["text of decisions/x"]
     for group in ("decisions", "status", "context", "procedures"):
-        machine.run("memory", group, room=room.name).ok()
+        put(room, f"{group}/one", f"{group} it is").ok(201)
+        for words in (["--room", room.name], ["-r", room.name, "--json"]):
+            told = machine.run("memory", group, *words).ok().out
+            assert f"{group}/one" in told
+            assert "work/a" not in told
+        assert machine.run("memory", group, "--limit", "0", room=room.name).status == 2
 
 
 @requirement("memory:refused")

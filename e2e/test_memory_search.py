@@ -153,6 +153,21 @@ def test_a_replaced_text_is_never_found_again(kept: Room, kept_hub: Hub) -> None
     assert texts("who pays the bills") == ["The invoice goes to finance."]
 
 
+@requirement("memory:search:index")
+def test_an_index_that_is_deleted_under_a_running_hub_comes_back(kept: Room, kept_hub: Hub) -> None:
+    """`reindex` says how many it makes anew; nobody has to start anything."""
+    put(kept, "a", "The invoice goes to finance.")
+    meant(kept)
+    shutil.rmtree(kept_hub.home / "index")
+    renewed = kept.machine.run("memory", "reindex", room=kept.name).ok()
+    assert renewed.out.startswith("indexing 1 memory anew with ")
+    put(kept, "b", "Whales sing in the deep sea.")
+    until(lambda: any(kept_hub.home.glob("index/vectors/*/state.json")), "the index is on disk again")
+    meant(kept)
+    assert search(kept, "music of ocean animals")["items"][0]["key"] == "b"
+    assert search(kept, "who pays the bills")["items"][0]["found_by"] == ["meaning"]
+
+
 @requirement("memory:search:away")
 def test_while_the_index_is_away_words_answer_and_it_is_said(kept: Room, kept_hub: Hub) -> None:
     """The owner's process is killed, or on one machine the model's; both come back by themselves."""
