@@ -129,7 +129,7 @@ LISTED = (
     _R("faults:field:held", "R8", "A replica that is paused for ten seconds while it holds requests loses and repeats nothing.", "I Field"),
     _R("faults:field:broadcast", "R7", "A broadcast while every client reconnects reaches each of them once.", "I Field"),
     _R("faults:field:other-gateway", "R8", "A retry that lands on another gateway gets the first answer.", "I Field"),
-    _R("faults:seeded", "R3", "A seeded bug (acknowledged before append, expected over a wildcard, cursor moved at delivery) is caught by the fault runs.", "I Faults"),
+    _R("faults:seeded", "R3", "A seeded bug (acknowledged before append, expected over a wildcard or what is there by then, cursor moved at delivery, answers from old tables) is caught by the fault runs.", "I Faults"),
     # R4 · mentions
     _R("mentions:text:found", "R4", "`@handle` is found among punctuation, once however often it stands there, in any case.", "I Cases"),
     _R("mentions:text:not-found", "R4", "Addresses, code, quotes, URLs and escaped signs mention nobody.", "FEATURES R4"),
