@@ -116,6 +116,8 @@ def _remarks(message: Document) -> Iterable[str]:
     if message.get("message_type") == "event":
         status = message.get("status")
         yield (f"event {clean_line(kind)}" if kind else "event") + (f" ({clean_line(status)})" if status else "")
+    elif message.get("message_type") in {"change", "notice"}:  # the hub's words, about the sender
+        yield f"a {message['message_type']}"
     if message.get("thread"):
         yield f"thread {short(message['thread'])}"
     if message.get("reply_to"):

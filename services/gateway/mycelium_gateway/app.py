@@ -35,6 +35,7 @@ from mycelium_gateway.routes import (
     rooms,
     search,
     stream,
+    subscriptions,
     transfer,
     users,
 )
@@ -50,6 +51,7 @@ ROUTERS = (
     links.router,
     search.router,
     stream.router,
+    subscriptions.router,
     members.router,
     engines.router,
     budget.router,

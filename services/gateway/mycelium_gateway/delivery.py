@@ -85,7 +85,7 @@ async def _take(call: Call, wanted: Wanted, *, new_call: bool, timeout_s: float)
         "message": shapes.message(delivery.message),
         "earlier": [shapes.message(item) for item in delivery.earlier],
         "redelivered": taken.redelivered,
-        "reason": "mention",
+        "reason": shapes.DELIVERY_REASONS[delivery.reason],
         "ack": write_token(taken.message_id, wanted.seat),
         "attempt": taken.attempt,
     }

@@ -161,7 +161,7 @@ class RoomDoing:
         if isinstance(event, events_pb2.DeliveryMarked):
             return self._marked(event)
         if isinstance(event, events_pb2.MessagePosted):
-            return self._posted(event)
+            return "" if event.message_type in shapes.TOLD else self._posted(event)
         if isinstance(event, events_pb2.MemberRemoved):
             self._given.pop(event.handle, None)
             self._assumed.pop(event.handle, None)

@@ -93,6 +93,8 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.RoomImported,
     engine_events_pb2.SpendingSaved,
     memory_events_pb2.DocumentsImported,
+    memory_events_pb2.SubscriptionSet,
+    memory_events_pb2.SubscriptionEnded,
 )
 _BY_TYPE = {events.type_name(kind): live for kind, live in (LIVE_EVENTS | MEMORY_EVENTS).items()}
 _SHOWN = frozenset(map(events.type_name, LIVE_EVENTS))
@@ -153,9 +155,9 @@ def frame(epoch: str, sequence: int, event: Message, room: str) -> bytes:
 
 
 def live(epoch: str, sequence: int, event: Message, room: str) -> bytes:
-    """The live event of a fact, and the ping that goes with a post in a thread; history has no pings."""
+    """The live event of a fact, and the ping that goes with words in a thread; history has no pings."""
     made = frame(epoch, sequence, event, room)
-    if isinstance(event, events_pb2.MessagePosted) and event.thread:
+    if isinstance(event, events_pb2.MessagePosted) and event.thread and event.message_type not in shapes.TOLD:
         return made + _unnumbered("ping", shapes.ping(event, room))
     return made
 

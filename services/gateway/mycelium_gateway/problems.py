@@ -112,6 +112,7 @@ SLUGS: dict[str, Slug] = {
         404, "Delivery not found", "Take the `ack` of an answer of await, with the same handle and seat."
     ),
     "memory.not_found": Slug(404, "No such memory", "List the room's memory, or take one of `near`."),
+    "subscription.not_found": Slug(404, "There is no such subscription", "List them; the pattern must be the same."),
     "memory.version_not_found": Slug(404, "The memory was not there then", "List its versions: `?view=versions`."),
     "route.not_found": Slug(404, "No such address", "See /docs for what there is."),
     "method.not_allowed": Slug(

@@ -27,6 +27,10 @@ PRESENCES = {number: name.removeprefix("PRESENCE_").lower() for name, number in 
 DELIVERY_STATES = {
     number: name.removeprefix("DELIVERY_STATE_").lower() for name, number in views_pb2.DeliveryState.items()
 }
+DELIVERY_REASONS = {
+    number: name.removeprefix("DELIVERY_REASON_").lower() for name, number in views_pb2.DeliveryReason.items()
+}
+TOLD = frozenset({"notice", "change"})  # types of messages that are the hub's, and nobody's words
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mycelium.memory.v1 import changes_pb2, files_pb2, service_pb2, views_pb2
+from mycelium.memory.v1 import changes_pb2, files_pb2, service_pb2, subscriptions_pb2, views_pb2
 from mycelium_gateway.shapes import Json, moment, page
 
 ORIGINS = {number: name.removeprefix("ORIGIN_").lower() for name, number in views_pb2.Origin.items()}
@@ -73,6 +73,11 @@ def change(view: changes_pb2.Change, room: str) -> Json:
         "origin": ORIGINS[view.origin],
         "moved_from": view.moved_from or None,
     }
+
+
+def subscription(view: subscriptions_pb2.Subscription) -> Json:
+    """One pattern of one handle."""
+    return {"handle": view.handle, "pattern": view.pattern, "created_at": moment(view.set_at)}
 
 
 def versions(reply: service_pb2.ListVersionsResponse) -> Json:

@@ -20,7 +20,7 @@ from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
 from mycelium_kernel.connections import Connection, NatsSettings
 from mycelium_kernel.decide import Decider
 from mycelium_kernel.durable import react
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.server import Asked, Handler, Server
@@ -268,6 +268,9 @@ def _command_handler(runtime: Runtime, command: Command) -> Handler:
     appended = telemetry.FACTS_APPENDED.labels(runtime.service.name)
 
     async def handle(asked: Asked) -> tuple[Message, int]:
+        if command.callers and asked.caller not in command.callers:
+            what = command.request.DESCRIPTOR.name
+            raise Refusal("auth.refused", f"{what} is asked by {' and '.join(command.callers)} alone")
         outcome = await decider.run(command, asked.message, _context(runtime, asked))
         if outcome.sequence:
             appended.inc()

@@ -49,6 +49,7 @@ class Asked:
     actor: Actor
     key: str
     deadline: datetime
+    caller: str = ""  # the service that asks: each may publish in its own name only
 
 
 Handler = Callable[[Asked], Awaitable[tuple[Message, int]]]
@@ -152,7 +153,7 @@ class Server:
         received = request.headers or {}
         limit = asyncio.timeout(None)
         try:
-            asked = _read(kind, request.data, received)
+            asked = _read(kind, request.data, received, subjects.caller_of(request.subject))
             limit = asyncio.timeout((asked.deadline - system_clock()).total_seconds())
             async with limit:
                 message, sequence = await handler(asked)
@@ -189,7 +190,7 @@ def _body(message: Message, limit: int) -> bytes:
     return body
 
 
-def _read(kind: type[Message], data: bytes, received: dict[str, str]) -> Asked:
+def _read(kind: type[Message], data: bytes, received: dict[str, str], caller: str) -> Asked:
     actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""))
     key = received.get(headers.KEY, "")
     headers.check(actor=actor.handle, session=actor.session, key=key)
@@ -198,7 +199,7 @@ def _read(kind: type[Message], data: bytes, received: dict[str, str]) -> Asked:
         message = kind.FromString(data)
     except DecodeError:
         raise Refusal("request.invalid", f"the request is not a {kind.DESCRIPTOR.name}") from None
-    return Asked(message, actor, key, deadline)
+    return Asked(message, actor, key, deadline, caller)
 
 
 def _deadline(received: dict[str, str]) -> datetime:

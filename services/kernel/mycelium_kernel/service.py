@@ -98,7 +98,8 @@ class Command:
     `load(tables, request, context)`, `decide(loaded, request, context)`, `answer(event, sequence)`. All three are
     plain functions; the loop around them is the kernel's and is written once. `fresh` makes the first decision wait
     until the tables hold everything stored before the request came, for commands that may answer "nothing there"; as a
-    function of the request it says for which of them.
+    function of the request it says for which of them. With `callers`, only these services may ask; the server of NATS
+    vouches for which one does.
     """
 
     request: type[Message]
@@ -106,6 +107,7 @@ class Command:
     decide: Callable[[Any, Any, Context], Fact | Done]
     answer: Callable[[Any, int], Message]
     fresh: bool | Callable[[Any], bool] = False
+    callers: tuple[str, ...] = ()
 
     def is_fresh(self, request: Message) -> bool:
         """Whether the first decision on `request` waits for fresh tables."""

@@ -167,6 +167,11 @@ def request(message: type[Message], caller: str) -> str:
     return f"svc.{service_of(message.DESCRIPTOR)}.{verb(method)}.{caller}"
 
 
+def caller_of(subject: str) -> str:
+    """The service that sent a request."""
+    return subject.rpartition(".")[2]
+
+
 def health(service: str, caller: str) -> str:
     """Subject on which a service says how it is; `*` as caller is what it listens on."""
     return f"svc.{service}.health.{caller}"

@@ -56,6 +56,11 @@ def subject(room_id: str, folded: str) -> str:
     return subjects.fact(MEMORY, room_id, DOCUMENT, document_id(folded))
 
 
+def subscription_subject(room_id: str, handle: str, folded: str) -> str:
+    """Subject of a handle's subscription to a folded pattern."""
+    return subjects.fact(MEMORY, room_id, "subscription", subjects.digest(f"{handle}\n{folded}"))
+
+
 def import_subject(room_id: str) -> str:
     """Subject of the import of a room's documents."""
     return subjects.fact(MEMORY, room_id, "import", room_id)
@@ -66,6 +71,15 @@ def move_import(
 ) -> events_pb2.DocumentsImportState:
     """How far an import is after a step."""
     return events_pb2.DocumentsImportState(last=event.last, facts=event.facts)
+
+
+def move_subscription(
+    _before: events_pb2.SubscriptionState | None, event: events_pb2.SubscriptionSet | events_pb2.SubscriptionEnded
+) -> events_pb2.SubscriptionState:
+    """How a subscription stands."""
+    if isinstance(event, events_pb2.SubscriptionEnded):
+        return events_pb2.SubscriptionState(pattern=event.pattern)
+    return events_pb2.SubscriptionState(stands=True, pattern=event.pattern, set_at=event.set_at)
 
 
 def write(_before: events_pb2.DocumentState | None, event: events_pb2.DocumentWritten) -> events_pb2.DocumentState:

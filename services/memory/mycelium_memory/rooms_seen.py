@@ -20,6 +20,7 @@ from mycelium_memory.model import RoomRow, handle_of
 ROOMS = "rooms"
 FILTERS = (
     subjects.of_entities(ROOMS, subjects.NAMES, "name"),
+    subjects.of_entities(ROOMS, subjects.HUB, "user"),
     *(subjects.of_kind(ROOMS, entity) for entity in ("room", "member", "import")),
 )
 # For ?1, the handle that asks.
@@ -51,6 +52,21 @@ def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored)
 
 def member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:
     tables.execute("DELETE FROM member WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
+
+
+def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
+    tables.execute("INSERT OR IGNORE INTO person VALUES (?)", event.handle)
+
+
+def is_registered(tables: Tables, room: RoomRow, handle: str) -> bool:
+    """Whether a handle is a member of the room, or a user of the hub where that is as good."""
+    row = tables.one(
+        """SELECT 1 FROM room WHERE room_id = ?1 AND (
+             EXISTS (SELECT 1 FROM member WHERE member.room_id = ?1 AND handle = ?2)
+             OR CASE private WHEN 1 THEN created_by = ?2 ELSE EXISTS (SELECT 1 FROM person WHERE handle = ?2) END)""",
+        room.id, handle,
+    )  # fmt: skip
+    return row is not None
 
 
 def find_room(tables: Tables, text: str, context: Context) -> RoomRow:

@@ -18,6 +18,20 @@ CREATE TABLE member (
   PRIMARY KEY (room_id, handle)
 ) WITHOUT ROWID;
 
+-- People of the hub.
+CREATE TABLE person (handle TEXT PRIMARY KEY) WITHOUT ROWID;
+
+-- Who is woken by changes of which documents.
+CREATE TABLE subscription (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  folded TEXT NOT NULL,               -- the pattern that keys match, folded
+  pattern TEXT NOT NULL,              -- as written
+  set_at INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,          -- of its fact: changes before it are none of its
+  PRIMARY KEY (room_id, handle, folded)
+) WITHOUT ROWID;
+
 -- Documents as they are now, and those that were removed, of which no text is kept.
 CREATE TABLE document (
   room_id TEXT NOT NULL,

@@ -12,6 +12,7 @@ from mycelium.memory.v1 import (
     links_pb2,
     search_pb2,
     service_pb2,
+    subscriptions_pb2,
     transfer_pb2,
 )
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
@@ -20,6 +21,7 @@ from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projec
 from mycelium_memory import (
     commands_documents,
     commands_files,
+    commands_subscriptions,
     commands_transfer,
     loads,
     model,
@@ -29,7 +31,9 @@ from mycelium_memory import (
     queries_documents,
     queries_links,
     queries_transfer,
+    reactions,
     rooms_seen,
+    subscriptions,
     words,
 )
 from mycelium_memory.index import Index
@@ -48,6 +52,9 @@ PROJECTION = Projection(
     apply={
         events_pb2.DocumentWritten: projection.document_written,
         events_pb2.DocumentRemoved: projection.document_removed,
+        events_pb2.SubscriptionSet: subscriptions.set_,
+        events_pb2.SubscriptionEnded: subscriptions.end,
+        rooms_pb2.UserSaved: rooms_seen.user_saved,
         rooms_pb2.RoomCreated: rooms_seen.room_created,
         rooms_pb2.RoomChanged: rooms_seen.room_changed,
         rooms_pb2.RoomImported: rooms_seen.room_imported,
@@ -58,8 +65,10 @@ PROJECTION = Projection(
         events_pb2.DocumentWritten: (Evolution(events_pb2.DocumentState, model.write),),
         events_pb2.DocumentsImported: (Evolution(events_pb2.DocumentsImportState, model.move_import),),
         events_pb2.DocumentRemoved: (Evolution(events_pb2.DocumentState, model.remove),),
+        events_pb2.SubscriptionSet: (Evolution(events_pb2.SubscriptionState, model.move_subscription),),
+        events_pb2.SubscriptionEnded: (Evolution(events_pb2.SubscriptionState, model.move_subscription),),
     },
-    room_tables=("room", "member", "shelf"),
+    room_tables=("room", "member", "subscription", "shelf"),
     swept_tables={
         "document": "room_id, document_id",
         "version": "room_id, document_id, version",
@@ -92,6 +101,7 @@ def service(owned: IndexSettings | None = None, tree: Path | None = None) -> Ser
             Direct(files_pb2.ListProblemsRequest, lister(tree)),
             *(here.answers() if here else ()),
         ),
+        reactions=(reactions.WAKER,),
         workers=(*((index.work,) if index else ()), *((keeper(tree),) if tree else ())),
     )
 
@@ -101,6 +111,19 @@ def _commands() -> tuple[Command, ...]:
     return (
         Command(pb.WriteDocumentRequest, loads.for_write, documents.write_document, documents.answer_write),
         Command(pb.RemoveDocumentRequest, loads.for_remove, documents.remove_document, documents.answer_remove),
+        Command(
+            subscriptions_pb2.SubscribeRequest,
+            subscriptions.load,
+            commands_subscriptions.subscribe,
+            commands_subscriptions.answer_subscribe,
+            fresh=True,
+        ),
+        Command(
+            subscriptions_pb2.UnsubscribeRequest,
+            subscriptions.load,
+            commands_subscriptions.unsubscribe,
+            commands_subscriptions.answer_unsubscribe,
+        ),
         Command(
             transfer_pb2.ImportDocumentsRequest,
             loads.for_import,
@@ -128,6 +151,7 @@ def _queries() -> tuple[Query | LogQuery, ...]:
         LogQuery(transfer_pb2.ExportDocumentsRequest, queries_transfer.export_part, queries_transfer.export_documents),
         Query(service_pb2.FindThreadRequest, queries.find_thread),
         Query(catchup_pb2.CatchUpRequest, queries_catchup.catch_up),
+        Query(subscriptions_pb2.ListSubscriptionsRequest, subscriptions.list_subscriptions),
         Query(changes_pb2.ListChangesRequest, queries_changes.list_changes),
         Query(links_pb2.GetLinksRequest, queries_links.get_links),
         Query(links_pb2.GetGraphRequest, queries_links.get_graph),

@@ -134,6 +134,10 @@ class Hub:
         event = rooms_pb2.MemberSaved(room_id=room_id, member=member)
         self.append(subjects.fact(ROOMS, room_id, "member", handle), event)
 
+    def user(self, handle: str) -> None:
+        event = rooms_pb2.UserSaved(handle=handle)
+        self.append(subjects.fact(ROOMS, subjects.HUB, "user", handle), event)
+
     def leave(self, room_id: str, handle: str) -> None:
         event = rooms_pb2.MemberRemoved(room_id=room_id, handle=handle)
         self.append(subjects.fact(ROOMS, room_id, "member", handle), event)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mycelium.memory.v1 import files_pb2
+from mycelium.memory.v1 import files_pb2, subscriptions_pb2
 from mycelium.memory.v1 import service_pb2 as pb
 from mycelium_kernel import events
 from mycelium_kernel.errors import Refusal
@@ -35,6 +35,9 @@ def do(hub: Hub, room_ids: dict[str, str], draw: Callable[[Any], Any]) -> None:
         "file": lambda: hub.ask(files_pb2.TakeFileRequest(room_id=room_id, key=key, file=text, seen=expect), handle),
         "gone": lambda: hub.ask(files_pb2.TakeFileRequest(room_id=room_id, key=key, seen=expect), handle),
         "remove": lambda: hub.ask(pb.RemoveDocumentRequest(room=room, key=key, expect=expect), handle),
+        "user": lambda: hub.user(handle),
+        "subscribe": lambda: hub.ask(subscriptions_pb2.SubscribeRequest(room=room, pattern=key), handle),
+        "unsubscribe": lambda: hub.ask(subscriptions_pb2.UnsubscribeRequest(room=room, pattern=key), handle),
         "join": lambda: hub.join(room_id, handle),
         "leave": lambda: hub.leave(room_id, handle),
         "private": lambda: hub.set_private(room_id, private=draw(st.booleans())),
@@ -66,6 +69,9 @@ def test_every_event_is_applied(demo: Hub) -> None:
     demo.remove("a")
     demo.join(room_id, "kim")
     demo.leave(room_id, "kim")
+    demo.user("kim")
+    demo.ask(subscriptions_pb2.SubscribeRequest(room="demo", pattern="*"), "kim")
+    demo.ask(subscriptions_pb2.UnsubscribeRequest(room="demo", pattern="*"), "kim")
     demo.set_private(room_id)
     demo.finish_import(room_id)
     demo.delete_room(room_id, "other")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.memory.v1 import files_pb2, links_pb2, transfer_pb2
+from mycelium.memory.v1 import catchup_pb2, changes_pb2, files_pb2, links_pb2, subscriptions_pb2, transfer_pb2
 from mycelium.memory.v1 import service_pb2 as pb
 from services.memory.tests.hub import Hub
 
@@ -23,6 +23,11 @@ ASKED: tuple[Message, ...] = (
     links_pb2.GetLinksRequest(room="vault", key="a"),
     links_pb2.GetGraphRequest(room="vault"),
     links_pb2.ExpandDocumentRequest(room="vault", key="a"),
+    catchup_pb2.CatchUpRequest(room="vault"),
+    changes_pb2.ListChangesRequest(rooms=["vault"], patterns=["*"]),
+    subscriptions_pb2.SubscribeRequest(room="vault", pattern="work/"),
+    subscriptions_pb2.UnsubscribeRequest(room="vault", pattern="*"),
+    subscriptions_pb2.ListSubscriptionsRequest(room="vault", handle="avery"),
 )
 OWN = {files_pb2.TakeFileRequest, transfer_pb2.ImportDocumentsRequest}
 
@@ -44,6 +49,7 @@ def test_a_stranger_is_told_that_there_is_no_such_room(request_: Message) -> Non
     assert said == other.refused("room.not_found", request_, "kim").encode()
     assert said == hub.refused("room.not_found", request_, "").encode()
     hub.join(vault, "kim")
+    hub.ask(subscriptions_pb2.SubscribeRequest(room="vault", pattern="*"), "kim")
     hub.ask(request_, "kim")
 
 

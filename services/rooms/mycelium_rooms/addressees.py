@@ -30,16 +30,16 @@ def _each(
     tables: Tables, waits: Waits, room: RoomRow, sender: str, named: Iterable[mentions.Name]
 ) -> Iterator[Addressee]:
     for name in named:
-        handles, standing = _handles(tables, room, sender, name.handle)
+        handles, its = _handles(tables, room, sender, name.handle)
         for handle in handles:
             queue = names.queue(handle, name.seat)
-            present = standing is Standing.PRESENT
+            present = its is Standing.PRESENT
             paused, engine = _member(tables, room, handle) if present else (False, NO_ENGINE)
             yield Addressee(
                 handle,
                 name.seat,
                 name.silent,
-                standing,
+                its,
                 waiting=present and waits.is_open(room.id, queue),
                 paused=paused,
                 last_seen=_last_seen(tables, room, handle),
@@ -49,13 +49,13 @@ def _each(
 
 def _handles(tables: Tables, room: RoomRow, sender: str, name: str) -> tuple[list[str], Standing]:
     """The handles that a name stands for: a member's or user's own, else all agents, else a team's."""
-    standing = _standing(tables, room, name)
-    if standing is not Standing.UNKNOWN:
-        return [name], standing
+    found = standing(tables, room, name)
+    if found is not Standing.UNKNOWN:
+        return [name], found
     if name == ALL:
         return [handle for handle in _agents(tables, room) if handle != sender], Standing.PRESENT
     team = _team(tables, room, name)
-    return (team, Standing.PRESENT) if team else ([name], standing)
+    return (team, Standing.PRESENT) if team else ([name], found)
 
 
 def _agents(tables: Tables, room: RoomRow) -> list[str]:
@@ -72,6 +72,11 @@ def _member(tables: Tables, room: RoomRow, handle: str) -> tuple[bool, views_pb2
     return bool(row[0]), views_pb2.Member.FromString(row[1]).engine_kind if row[1] else NO_ENGINE
 
 
+def engine_of(tables: Tables, room: RoomRow, handle: str) -> views_pb2.EngineKind.ValueType:
+    """Which engine of the room a handle is."""
+    return _member(tables, room, handle)[1]
+
+
 def is_engine(tables: Tables, room: RoomRow, handle: str) -> bool:
     """Whether a handle is an engine of the room."""
     sql = "SELECT 1 FROM member WHERE room_id = ? AND handle = ? AND kind = ? AND has_left = 0"
@@ -84,8 +89,11 @@ def is_paused(tables: Tables, room: RoomRow, handle: str) -> bool:
     return bool(row and row[0])
 
 
-def _standing(tables: Tables, room: RoomRow, handle: str) -> Standing:
-    """A member who has left stays so until it joins again; a handle that a user has taken since is the user's."""
+def standing(tables: Tables, room: RoomRow, handle: str) -> Standing:
+    """What a handle is in a room.
+
+    A member who has left stays so until it joins again; a handle that a user has taken since is the user's.
+    """
     row = tables.one("SELECT has_left, kind FROM member WHERE room_id = ? AND handle = ?", room.id, handle)
     if row and not row[0]:
         return Standing.PRESENT

@@ -64,7 +64,10 @@ class Posting:
 
 @dataclass(frozen=True)
 class Amending:
-    """What an amendment is decided from: the message as it stands, and whom the new text names."""
+    """What an amendment is decided from: the message as it stands, and whom the new text names.
+
+    `sender` is empty when it is nobody's words.
+    """
 
     room: RoomRow
     message_id: str
@@ -139,8 +142,10 @@ def posted_message(event: events_pb2.MessagePosted, sequence: int) -> views_pb2.
 def amend_message(loaded: Amending, request: service_pb2.AmendMessageRequest, context: Context) -> Fact | Done:
     """Refused when the message is another's, or for what a post of the new text is refused for."""
     sender = speaker(context)
+    short = names.short_id(loaded.message_id)
+    if not loaded.sender:
+        raise Refusal("message.not_yours", f"message {short} is the hub's; nobody can amend it")
     if loaded.sender != sender:
-        short = names.short_id(loaded.message_id)
         raise Refusal(
             "message.not_yours", f"message {short} is by @{loaded.sender}; only @{loaded.sender} can amend it"
         )

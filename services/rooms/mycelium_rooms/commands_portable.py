@@ -16,7 +16,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_rooms.commands_deliveries import MARKS
 from mycelium_rooms.commands_events import KIND, STATUSES
 from mycelium_rooms.commands_text import check_content, message_type, metadata
-from mycelium_rooms.model import EXPIRED, ROOMS, RoomRow
+from mycelium_rooms.model import CHANGE, EXPIRED, NOTICE, ROOMS, RoomRow
 
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 
@@ -39,14 +39,19 @@ def _check_member(event: events_pb2.MemberSaved) -> None:
 
 
 def _check_post(event: events_pb2.MessagePosted) -> None:
-    names.handle(event.sender_handle)
+    if event.message_type not in {NOTICE, CHANGE}:
+        message_type(event.message_type)
+        names.handle(event.sender_handle)
+    elif event.sender_handle:  # else its time was over
+        names.handle(event.sender_handle)
     check_content(event.content)
-    message_type(event.message_type)
     metadata(event.metadata_json)
     _ids(event.message_id, *filter(None, (event.thread, event.reply_to)))
     _need(not event.kind or KIND.fullmatch(event.kind) is not None, "an event of no kind")
     _need(event.status in {"", *STATUSES}, "an event of no status")
     _queues(*event.deliver_to, *(call.queue for call in event.engines))
+    _need(len(event.reasons) in {0, len(event.deliver_to)}, "deliveries of which some have no reason")
+    _need(set(event.reasons) <= set(views_pb2.DeliveryReason.values()), "a delivery for no reason")
     _mentions(event.mentions)
     _times(event.created_at, event.expires_at)
 

@@ -10,7 +10,7 @@ from mycelium_kernel.tables import Tables
 from mycelium_rooms import addressees, lookup
 from mycelium_rooms.commands_messages import Addressee, Amending, Posting, strangers
 from mycelium_rooms.commands_text import check_content
-from mycelium_rooms.model import RoomRow, session_of, speaker
+from mycelium_rooms.model import CHANGE, NOTICE, RoomRow, session_of, speaker
 from mycelium_rooms.waits import Waits
 
 
@@ -69,13 +69,14 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
     def load(tables: Tables, request: service_pb2.AmendMessageRequest, context: Context) -> Amending:
         room, sender = lookup.find_room(tables, request.room, context), speaker(context)
         message_id = lookup.find_message(tables, room, request.message)
-        sql = "SELECT sender_handle, content, mentions FROM message WHERE room_id = ? AND message_id = ?"
+        sql = "SELECT sender_handle, content, mentions, message_type FROM message WHERE room_id = ? AND message_id = ?"
         row = tables.one(sql, room.id, message_id)
         assert row is not None
         named = addressees.find(tables, waits, room, sender, check_content(request.content))
         near = _near(tables, room, named, sender)
         mentions = tuple(views_pb2.Message.FromString(row[2]).mentions)
         by_engine = _by_engine(tables, room, named, sender)
-        return Amending(room, message_id, row[0], row[1], mentions, named, near, by_engine)
+        author = "" if row[3] in {NOTICE, CHANGE} else row[0]
+        return Amending(room, message_id, author, row[1], mentions, named, near, by_engine)
 
     return load

@@ -15,6 +15,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 
 ROOMS = "rooms"  # the service, as its subjects name it
+NOTICE, CHANGE = "notice", "change"  # types of messages that services say, and nobody
 RESOLVED, EXPIRED = "resolved", "expired"
 RoomSettings = events_pb2.RoomCreated | events_pb2.RoomChanged  # both hold all of them
 ENDED = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)

@@ -7,10 +7,12 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import search
+from mycelium_rooms.model import CHANGE, NOTICE
 
 OFFERED, DELIVERED = views_pb2.DELIVERY_STATE_OFFERED, views_pb2.DELIVERY_STATE_DELIVERED
 ACKNOWLEDGED = views_pb2.DELIVERY_STATE_ACKNOWLEDGED
 QUEUED = views_pb2.DELIVERY_STATE_QUEUED
+MENTION = views_pb2.DELIVERY_REASON_MENTION
 
 
 def room_created(tables: Tables, event: events_pb2.RoomCreated, _stored: Stored) -> None:
@@ -80,9 +82,12 @@ def message_posted(tables: Tables, event: events_pb2.MessagePosted, stored: Stor
     )  # fmt: skip
     if event.thread:
         tables.execute("INSERT OR IGNORE INTO thread VALUES (?, ?)", event.room_id, event.thread)
+    for place, queue in enumerate(event.deliver_to):
+        reason = event.reasons[place] if event.reasons else MENTION
+        _queue(tables, event.room_id, queue, event.message_id, stored.sequence, event.thread, reason)
+    if event.message_type in {NOTICE, CHANGE}:  # nobody has said it
+        return
     _seen(tables, event.room_id, event.sender_handle, at)
-    for queue in event.deliver_to:
-        _queue(tables, event.room_id, queue, event.message_id, stored.sequence, event.thread)
     _answered(tables, event)
     _acknowledge_received(tables, event, at)
 
@@ -96,10 +101,18 @@ def _seen(tables: Tables, room_id: str, handle: str, at: int) -> None:
     tables.execute(upsert, room_id, handle, at)
 
 
-def _queue(tables: Tables, room_id: str, queue: str, message_id: str, sequence: int, thread: str) -> None:
+def _queue(
+    tables: Tables,
+    room_id: str,
+    queue: str,
+    message_id: str,
+    sequence: int,
+    thread: str,
+    reason: views_pb2.DeliveryReason.ValueType = MENTION,
+) -> None:
     handle = queue.partition("#")[0]
-    insert = "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0)"
-    if tables.execute(insert, room_id, queue, message_id, handle, sequence, thread, QUEUED):
+    insert = "INSERT OR IGNORE INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0, ?)"
+    if tables.execute(insert, room_id, queue, message_id, handle, sequence, thread, QUEUED, reason):
         upsert = "INSERT INTO unread VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1"
         tables.execute(upsert, room_id, handle)
 

@@ -82,7 +82,10 @@ def get_delivery(
         raise Refusal("delivery.not_found", f"the queue of @{queue.name} has no message {request.message[:36]!r}")
     message = _message(tables, queue.room, delivery.message_id, context)
     earlier = _earlier(tables, queue.room, message, context)
-    return service_pb2.GetDeliveryResponse(message=message, earlier=earlier)
+    sql = "SELECT reason FROM delivery WHERE room_id = ? AND queue = ? AND message_id = ?"
+    row = tables.one(sql, queue.room.id, queue.name, delivery.message_id)
+    assert row is not None
+    return service_pb2.GetDeliveryResponse(message=message, earlier=earlier, reason=row[0])
 
 
 def _earlier(
@@ -90,15 +93,15 @@ def _earlier(
 ) -> Iterable[views_pb2.Message]:
     """What was said in the same channel or thread before, since the receiver last spoke there; oldest first."""
     spoke = tables.one(
-        """SELECT max(sequence) FROM message
-           WHERE room_id = ? AND sender_handle = ? AND thread = ? AND sequence < ?""",
+        """SELECT sequence FROM message WHERE room_id = ? AND sender_handle = ? AND thread = ? AND sequence < ?
+           AND message_type NOT IN ('notice', 'change') ORDER BY sequence DESC LIMIT 1""",
         room.id, speaker(context), message.thread, message.sequence,
     )  # fmt: skip
     sql = f"""{views.MESSAGE} WHERE message.room_id = ? AND thread = ? AND sequence < ? AND sequence > ?
               ORDER BY sequence DESC LIMIT ?"""
     found: list[views_pb2.Message] = []
     size = 0
-    after = (spoke[0] or 0) if spoke else 0
+    after = spoke[0] if spoke else 0
     for row in tables.iterate(sql, room.id, message.thread, message.sequence, after, EARLIER):
         before = views.message(row, millis(context.now))
         size += before.ByteSize()

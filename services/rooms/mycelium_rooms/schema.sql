@@ -72,7 +72,7 @@ CREATE TABLE message (
   message_id TEXT NOT NULL,
   sender_handle TEXT NOT NULL,
   content TEXT NOT NULL,
-  message_type TEXT NOT NULL,         -- message or event
+  message_type TEXT NOT NULL,         -- message or event; notice or change is what services say
   thread TEXT NOT NULL,               -- id, or empty for the channel
   reply_to TEXT NOT NULL,             -- id, or empty
   metadata_json TEXT NOT NULL,        -- JSON object, or empty
@@ -80,7 +80,7 @@ CREATE TABLE message (
   created_at INTEGER NOT NULL,
   edited_at INTEGER NOT NULL,
   ordered_at INTEGER NOT NULL,        -- the latest created_at of the room up to here, so that time and order agree
-  kind TEXT NOT NULL,                 -- of an event; empty for a message
+  kind TEXT NOT NULL,                 -- of an event, a notice or a change; empty for a message
   status TEXT NOT NULL,               -- of an event, as it was last set; that it has expired is reckoned when it is read
   expires_at INTEGER NOT NULL,
   words TEXT NOT NULL,                -- the text as it is searched, where that differs from the content; else empty
@@ -150,6 +150,7 @@ CREATE TABLE delivery (
   offered_at INTEGER NOT NULL,
   ended_at INTEGER NOT NULL,
   answered INTEGER NOT NULL,          -- 1 when the handle has replied to the message
+  reason INTEGER NOT NULL,            -- DeliveryReason
   PRIMARY KEY (room_id, queue, message_id)
 ) WITHOUT ROWID;
 CREATE INDEX delivery_open ON delivery (room_id, queue, sequence) WHERE ended_at = 0;

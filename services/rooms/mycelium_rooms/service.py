@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, status_pb2, transfer_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, notices_pb2, service_pb2, states_pb2, status_pb2, transfer_pb2
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
 from mycelium_rooms import (
@@ -12,6 +12,7 @@ from mycelium_rooms import (
     commands_events,
     commands_folders,
     commands_messages,
+    commands_notices,
     commands_people,
     commands_rooms,
     commands_transfer,
@@ -21,6 +22,7 @@ from mycelium_rooms import (
     loads_deliveries,
     loads_events,
     loads_messages,
+    loads_notices,
     loads_rooms,
     loads_transfer,
     model,
@@ -147,6 +149,14 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
         Command(status_pb2.ExpireEventRequest, loads_events.for_expire, events.expire, events.answer_expire),
         Command(pb.TakeDeliveryRequest, take, deliveries.take_delivery, deliveries.answer_take, fresh=True),
         Command(pb.MarkDeliveryRequest, mark, deliveries.mark_delivery, deliveries.answer_mark),
+        Command(
+            notices_pb2.PostNoticeRequest,
+            loads_notices.for_post,
+            commands_notices.post_notice,
+            commands_notices.answer_post,
+            fresh=True,
+            callers=("memory", "board"),
+        ),
         *_imports(),
     )
 

@@ -153,7 +153,7 @@ def test_a_hundred_thousand_unread_cost_a_wake_nothing(demo: Hub) -> None:
     before = costs()
     demo.tables.execute(
         """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-           INSERT INTO delivery SELECT ?, 'engineer', 'm' || i, 'engineer', 1000 + i, 't' || i % 7, 1, '', 0, 0, 0, 0
+           INSERT INTO delivery SELECT ?, 'engineer', 'm' || i, 'engineer', 1000 + i, 't' || i % 7, 1, '', 0, 0, 0, 0, 1
            FROM n""",
         room_id,
     )

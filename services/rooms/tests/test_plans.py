@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
+from mycelium.rooms.v1 import notices_pb2, status_pb2, transfer_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
-from mycelium.rooms.v1 import status_pb2, transfer_pb2
 from mycelium_kernel.errors import Refusal
 from mycelium_rooms import erasing, expiry, imports
 from mycelium_rooms.service import PROJECTION
@@ -64,6 +64,10 @@ def ask_everything(hub: Hub) -> None:
         pb.GetMessageRequest(room="demo", message=short, history=True), pb.ReadFeedRequest(rooms=["demo", "copy"]),
         pb.PostMessageRequest(room="demo", content="@engineer", thread=thread, reply_to=short),
         status_pb2.ExpireEventRequest(room_id=message.room_id, message_id=message.id),
+        notices_pb2.PostNoticeRequest(
+            room_id=message.room_id, message_type="notice", kind="x", sender_handle="avery", content="x",
+            deliveries=[notices_pb2.NoticeDelivery(handle="engineer")],
+        ),
     ):  # fmt: skip
         hub.ask(request, "avery")
     hub.take("engineer", "s3", thread=thread)

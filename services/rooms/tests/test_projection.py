@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mycelium.rooms.v1 import folders_pb2, status_pb2, transfer_pb2, views_pb2
+from mycelium.rooms.v1 import folders_pb2, notices_pb2, status_pb2, transfer_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import events, subjects
 from mycelium_kernel.applier import Applier
@@ -24,6 +24,7 @@ HANDLES = ("avery", "kim", "engineer", "reviewer", "stranger")
 SESSIONS = ("", "s1", "s2")
 TEXTS = ("hello", "@engineer", "@engineer @reviewer#2", "@~kim @core", "@avery @kim", "@engineer#2 @engineer", "@all")
 THREADS = ("", "0190aaaa-0000-7000-8000-00000000beef")
+REASON = views_pb2.DELIVERY_REASON_CHANGED
 STATES = (views_pb2.DELIVERY_STATE_DELIVERED, views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
 KINDS = (views_pb2.MEMBER_KIND_AGENT, views_pb2.MEMBER_KIND_USER, views_pb2.MEMBER_KIND_ENGINE)
 
@@ -71,6 +72,15 @@ def request_of(hub: Hub, draw: Callable[[Any], Any]) -> Any:
             allow_unknown=True,
             thread=thread,
             metadata_json='{"kind": "action", "ttl_seconds": 1}',
+        ),
+        "notice": lambda: notices_pb2.PostNoticeRequest(
+            room_id=some_room(hub),
+            message_type=draw(st.sampled_from(("notice", "change"))),
+            kind="x",
+            sender_handle=handle,
+            thread=thread,
+            content="x",
+            deliveries=[notices_pb2.NoticeDelivery(handle=one, reason=REASON) for one in HANDLES[: place % 4]],
         ),
         "expire": lambda: status_pb2.ExpireEventRequest(room_id=some_room(hub), message_id=message),
         "mark": lambda: pb.MarkDeliveryRequest(

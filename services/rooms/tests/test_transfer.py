@@ -240,6 +240,8 @@ def changed(event: Message, **fields: Any) -> Message:
         changed(POST, message_type="note"), changed(POST, metadata_json="["), changed(POST, kind="No"),
         changed(POST, status="done"), changed(POST, deliver_to=["A"]), changed(POST, deliver_to=["a#"]),
         changed(POST, created_at=LATE), changed(POST, expires_at=LATE),
+        changed(POST, deliver_to=["a", "b"], reasons=[1]), changed(POST, deliver_to=["a"], reasons=[99]),
+        changed(POST, message_type="notice", sender_handle="no handle"),
         changed(POST, mentions=[views_pb2.Mention(handle="a", state=99)]),  # type: ignore[arg-type]
         events_pb2.MemberSaved(), member("", AGENT), member("all", AGENT), member("a", 0), member("a", 9),
         events_pb2.MemberRemoved(handle="#"), events_pb2.MessageAmended(message_id=ID),

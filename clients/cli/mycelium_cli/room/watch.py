@@ -119,6 +119,8 @@ class Screen:
             yield where + paint.dim(f"-- {line}")
 
     def _small_print(self, kind: str, data: Document) -> str:
+        if kind == "message" and data.get("message_type") == "change":
+            return ""  # of a memory, for those who asked to be woken by it
         if kind in {"message", "ping"}:
             identifier = str(data.get("message_id") or data.get("id"))
             if identifier in self._shown:

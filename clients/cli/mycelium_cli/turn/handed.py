@@ -18,7 +18,7 @@ FIELDS = {
     "earlier": "The messages that led up to it, oldest first.",
     "redelivered": "Whether it was given out before, and nobody said that it was done.",
     "attempt": "How many times it has been given out, with this time.",
-    "reason": "Why it was given to you: mention.",
+    "reason": "Why it was given to you: mention, or changed for a memory that you subscribe to.",
     "ack": "The token of this delivery; --exec reports under it.",
 }
 EXEC_NOTES: dict[str, str | dict[str, str]] = {

@@ -107,5 +107,9 @@ def draw_turn(turn: Document, address: Address, paint: Paint) -> Iterator[str]:
         yield paint.warn("again: it was given out before, and nobody said that it was done")
     yield from message_lines(turn["message"], paint)
     yield ""
+    key = (turn["message"].get("metadata") or {}).get("key")
+    if turn.get("reason") == "changed" and key:
+        yield paint.dim(f"read it: mycelium memory get {shell_word(key)} --room {shell_word(address.room)}")
+        return
     who = f" --handle {clean_line(address.handle)}" if address.handle else ""
     yield paint.dim(f'answer: mycelium respond --room {shell_word(address.room)}{who} "…"')

@@ -153,6 +153,110 @@ class DocumentRemoved(_message.Message):
 Global___DocumentRemoved: _TypeAlias = DocumentRemoved  # noqa: Y015
 
 @_typing.final
+class SubscriptionSet(_message.Message):
+    """SubscriptionSet has a member told of changes of documents, as of a mention."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    HANDLE_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
+    SET_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    handle: _builtins.str
+    """Handle of who is told."""
+    pattern: _builtins.str
+    """What the documents' keys match, as it was written."""
+    @_builtins.property
+    def set_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        handle: _builtins.str = ...,
+        pattern: _builtins.str = ...,
+        set_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["set_at", b"set_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle", "pattern", b"pattern", "room_id", b"room_id", "set_at", b"set_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscriptionSet: _TypeAlias = SubscriptionSet  # noqa: Y015
+
+@_typing.final
+class SubscriptionEnded(_message.Message):
+    """SubscriptionEnded ends that."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    HANDLE_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
+    ENDED_AT_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    handle: _builtins.str
+    """Handle of who was told."""
+    pattern: _builtins.str
+    """The pattern, as it was written."""
+    @_builtins.property
+    def ended_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        handle: _builtins.str = ...,
+        pattern: _builtins.str = ...,
+        ended_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "handle", b"handle", "pattern", b"pattern", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscriptionEnded: _TypeAlias = SubscriptionEnded  # noqa: Y015
+
+@_typing.final
+class SubscriptionState(_message.Message):
+    """SubscriptionState is how a subscription stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STANDS_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
+    SET_AT_FIELD_NUMBER: _builtins.int
+    stands: _builtins.bool
+    """Whether it stands."""
+    pattern: _builtins.str
+    """The pattern, as it was written."""
+    @_builtins.property
+    def set_at(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        stands: _builtins.bool = ...,
+        pattern: _builtins.str = ...,
+        set_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["set_at", b"set_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pattern", b"pattern", "set_at", b"set_at", "stands", b"stands"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscriptionState: _TypeAlias = SubscriptionState  # noqa: Y015
+
+@_typing.final
 class DocumentState(_message.Message):
     """DocumentState is what outlives a document's content: what the next version goes on from."""
 

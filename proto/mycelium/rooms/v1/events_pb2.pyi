@@ -309,12 +309,13 @@ class MessagePosted(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     ENGINES_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     message_id: _builtins.str
     """UUID of the message."""
     sender_handle: _builtins.str
-    """Handle of the sender."""
+    """Handle of the sender; of a notice or a change who did it, or empty."""
     sender_name: _builtins.str
     """Name of the sender as known when it was posted."""
     session: _builtins.str
@@ -322,7 +323,7 @@ class MessagePosted(_message.Message):
     content: _builtins.str
     """The text."""
     message_type: _builtins.str
-    """`message` or `event`."""
+    """`message` or `event`; `notice` or `change` for what a service says of what happened elsewhere."""
     thread: _builtins.str
     """Id of the thread; empty in the room's channel."""
     reply_to: _builtins.str
@@ -332,7 +333,7 @@ class MessagePosted(_message.Message):
     room: _builtins.str
     """Name of the room as known when it was posted."""
     kind: _builtins.str
-    """Kind of an event; empty for a message."""
+    """Kind of an event, a notice or a change; empty for a message."""
     status: _builtins.str
     """Status with which an event begins; empty when it has none."""
     @_builtins.property
@@ -355,6 +356,10 @@ class MessagePosted(_message.Message):
     def engines(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.EngineCall]:
         """The engines among `deliver_to`."""
 
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedScalarFieldContainer[_views_pb2.DeliveryReason.ValueType]:
+        """Why each of `deliver_to` gets it, in their order; none when all of them are named."""
+
     def __init__(
         self,
         *,
@@ -376,10 +381,11 @@ class MessagePosted(_message.Message):
         status: _builtins.str = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         engines: _abc.Iterable[_views_pb2.EngineCall] | None = ...,
+        reasons: _abc.Iterable[_views_pb2.DeliveryReason.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "engines", b"engines", "expires_at", b"expires_at", "kind", b"kind", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "status", b"status", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "deliver_to", b"deliver_to", "engines", b"engines", "expires_at", b"expires_at", "kind", b"kind", "mentions", b"mentions", "message_id", b"message_id", "message_type", b"message_type", "metadata_json", b"metadata_json", "reasons", b"reasons", "reply_to", b"reply_to", "room", b"room", "room_id", b"room_id", "sender_handle", b"sender_handle", "sender_name", b"sender_name", "session", b"session", "status", b"status", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

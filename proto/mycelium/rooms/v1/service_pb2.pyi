@@ -740,6 +740,9 @@ class GetDeliveryResponse(_message.Message):
 
     MESSAGE_FIELD_NUMBER: _builtins.int
     EARLIER_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _views_pb2.DeliveryReason.ValueType
+    """Why it is given."""
     @_builtins.property
     def message(self) -> _views_pb2.Message:
         """The message."""
@@ -753,10 +756,11 @@ class GetDeliveryResponse(_message.Message):
         *,
         message: _views_pb2.Message | None = ...,
         earlier: _abc.Iterable[_views_pb2.Message] | None = ...,
+        reason: _views_pb2.DeliveryReason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["earlier", b"earlier", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["earlier", b"earlier", "message", b"message", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -116,6 +116,42 @@ MENTION_STATE_UNKNOWN: MentionState.ValueType  # 8
 """Nobody of that handle is known; the sender allowed that."""
 Global___MentionState: _TypeAlias = MentionState  # noqa: Y015
 
+class _DeliveryReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DeliveryReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DeliveryReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DELIVERY_REASON_UNSPECIFIED: _DeliveryReason.ValueType  # 0
+    """Not said: it is a mention."""
+    DELIVERY_REASON_MENTION: _DeliveryReason.ValueType  # 1
+    """It was named."""
+    DELIVERY_REASON_CHANGED: _DeliveryReason.ValueType  # 2
+    """A document that it subscribes to has changed."""
+    DELIVERY_REASON_ASSIGNED: _DeliveryReason.ValueType  # 3
+    """A task was given to it."""
+    DELIVERY_REASON_LEASE: _DeliveryReason.ValueType  # 4
+    """Something became of its claim."""
+    DELIVERY_REASON_TURN: _DeliveryReason.ValueType  # 5
+    """It is its turn."""
+
+class DeliveryReason(_DeliveryReason, metaclass=_DeliveryReasonEnumTypeWrapper):
+    """DeliveryReason says why something is given to a queue."""
+
+DELIVERY_REASON_UNSPECIFIED: DeliveryReason.ValueType  # 0
+"""Not said: it is a mention."""
+DELIVERY_REASON_MENTION: DeliveryReason.ValueType  # 1
+"""It was named."""
+DELIVERY_REASON_CHANGED: DeliveryReason.ValueType  # 2
+"""A document that it subscribes to has changed."""
+DELIVERY_REASON_ASSIGNED: DeliveryReason.ValueType  # 3
+"""A task was given to it."""
+DELIVERY_REASON_LEASE: DeliveryReason.ValueType  # 4
+"""Something became of its claim."""
+DELIVERY_REASON_TURN: DeliveryReason.ValueType  # 5
+"""It is its turn."""
+Global___DeliveryReason: _TypeAlias = DeliveryReason  # noqa: Y015
+
 class _DeliveryState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015

@@ -62,6 +62,8 @@ class Delivery(Shape):
         description="Up to 30 messages before it since the receiver last spoke, oldest first."
     )
     redelivered: bool = Field(description="Whether it was given out before.")
-    reason: Literal["mention", "turn", "assigned", "lease"]
+    reason: Literal["mention", "changed", "turn", "assigned", "lease"] = Field(
+        description="`changed`: a document that the caller subscribes to, of which the message is a headline."
+    )
     ack: str = Field(description="Names this delivery in `ack`.")
     attempt: int = Field(description="How often it was given out, with this time.")

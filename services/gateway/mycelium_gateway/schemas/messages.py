@@ -35,6 +35,7 @@ RECEIPT = {
 }
 MentionState = Literal["woken", "queued", "held", "paused", "left", "self", "silent", "unknown"]
 MessageType = Literal["message", "event"]
+AnyType = Literal["message", "event", "notice", "change"]
 ReceiptState = Literal[
     "queued",
     "offered",
@@ -118,7 +119,9 @@ class Message(Shape):
     sender_handle: str
     sender_name: str = Field(description="Name of the sender; empty when none is known.")
     content: str
-    message_type: MessageType
+    message_type: AnyType = Field(
+        description="`notice` of the board, `change` of a document in its thread: what the hub says of `sender_handle`."
+    )
     thread: str | None
     reply_to: str | None
     metadata: dict[str, Any]
