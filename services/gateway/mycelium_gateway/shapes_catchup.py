@@ -38,12 +38,8 @@ def change(view: catchup_pb2.ChangedDocument) -> Json:
 
 
 def here(page: service_pb2.GetRoomResponse, limit: int) -> Json:
-    """Members of a room that are here now. Engines run on the hub: they are nowhere, and always."""
-    present = [
-        view
-        for view in page.members  # the first page of them: megabytes are not looked through
-        if view.kind != views_pb2.MEMBER_KIND_ENGINE and view.presence != views_pb2.PRESENCE_OFFLINE
-    ]
+    """Members of a room that are here now: of the first page of them, since megabytes are not looked through."""
+    present = [view for view in page.members if view.presence != views_pb2.PRESENCE_OFFLINE]
     return {
         "items": [shapes.member(view) for view in present[:limit]],
         "more": len(present) > limit or bool(page.next),
