@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from mycelium.memory.v1 import service_pb2 as pb
-from mycelium.memory.v1 import subscriptions_pb2
+from mycelium.memory.v1 import subscriptions_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as rooms_pb
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
-from mycelium_kernel import testing
+from mycelium_kernel import events, headers, testing
+from mycelium_kernel.run import Runtime
+from mycelium_kernel.service import Stored
 from mycelium_memory import commands_subscriptions, queries_changes
+from mycelium_memory.model import subject
+from mycelium_memory.reactions import WAKER
 from mycelium_memory.subscriptions import subscribers
 from services.memory.tests.hub import Hub
 from services.memory.tests.test_service import Asker, ask, running
@@ -153,3 +157,35 @@ async def test_changes_wake_their_subscribers_once(nats_server: testing.NatsServ
         listed = await ask(rooms_pb.ListMessagesRequest(room="demo", thread=thread))
         assert (message.thread, len(listed.messages)) == (thread, 3)
         assert not (await ask(rooms_pb.ListMessagesRequest(room="demo"))).messages
+
+
+async def react(runtime: Runtime, document: views_pb2.Document) -> None:
+    """As if the service had not got to say that it is done with the fact of a version."""
+    found = await runtime.connection.get(document.sequence)
+    assert found
+    stored = Stored(document.sequence, subject(document.room_id, document.key), "", "", "")
+    await WAKER.run(runtime, events.decode(found[0][headers.TYPE], found[1]), stored)
+
+
+async def test_a_change_is_told_once_however_often_it_is_reacted_to(
+    nats_server: testing.NatsServer, tmp_path: Path, ask: Asker
+) -> None:
+    """A replica that dies before it could say that it is done: also when others have subscribed or left meanwhile."""
+    for handle in ("sec", "ops"):
+        await ask(rooms_pb.SaveMemberRequest(room="demo", handle=handle))
+    async with running(nats_server, tmp_path) as runtime:
+        for handle in ("sec", "ops"):
+            await ask(SUBSCRIBE(room="demo", pattern="a"), handle)
+        written = (await ask(pb.WriteDocumentRequest(room="demo", key="a", body="x"))).document
+        first = await next_of(ask, "sec")
+        await react(runtime, written)
+        await ask(UNSUBSCRIBE(room="demo", pattern="a"), "ops")
+        await ask(subscriptions_pb2.ListSubscriptionsRequest(room="demo"), "ops")  # the tables know
+        await react(runtime, written)
+        assert await next_of(ask, "ops") == first
+        for handle in ("sec", "ops"):
+            assert not (await ask(rooms_pb.TakeDeliveryRequest(room="demo", new_call=True), handle)).message_id
+        await ask(rooms_pb.RemoveMemberRequest(room="demo", handle="sec"))
+        await react(runtime, (await ask(pb.WriteDocumentRequest(room="demo", key="a", body="for nobody"))).document)
+        listed = await ask(rooms_pb.ListMessagesRequest(room="demo", thread=written.thread))
+        assert [message.id for message in listed.messages] == [first[1].id]
