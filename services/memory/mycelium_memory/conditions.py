@@ -21,7 +21,8 @@ class Conditions:
     def within(self, within: Within) -> Any:
         """Of these rooms, and narrowed as asked."""
         words = self._words
-        must = [self._field("room", words.MatchAny(any=list(within.rooms)))]
+        one = within.rooms[0] if len(within.rooms) == 1 else ""  # a third quicker than as any of one
+        must = [self._is("room", one) if one else self._field("room", words.MatchAny(any=list(within.rooms)))]
         if within.prefix:
             must.append(self._field("document", words.MatchPrefix(prefix=within.prefix)))
         must += [self._is("tags", tag) for tag in within.tags]

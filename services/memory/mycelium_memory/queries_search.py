@@ -24,10 +24,12 @@ LIMIT, LIMIT_MOST = 10, 50
 DEEP = 50  # places of each ranking that are looked at
 KEPT = 200  # answers of up to 100 KB
 TEXT_CHARACTERS = 2_000  # of a section that are shown
+# In this order: from the room's end it would look at every section that the room has.
 SECTION = f"""SELECT passage.slug, passage.title, substr(text, passage.start + 1, passage.end - passage.start), found.*
   FROM ({views.BRIEF} INDEXED BY document_folded WHERE room_id = ?1 AND folded = ?2 AND removed = 0) AS found
-  JOIN passage INDEXED BY passage_document ON passage.room_id = ?1 AND passage.document_id = found.document_id
-  JOIN document USING (room_id, document_id) WHERE passage.slug = ?3"""  # noqa: S608 - fixed text
+  CROSS JOIN passage INDEXED BY passage_document
+    ON passage.room_id = ?1 AND passage.document_id = found.document_id AND passage.slug = ?3
+  CROSS JOIN document ON document.room_id = ?1 AND document.document_id = found.document_id"""  # noqa: S608 - fixed text
 Answer = search_pb2.SearchDocumentsResponse
 
 

@@ -109,7 +109,8 @@ CREATE TABLE passage (
   words INTEGER NOT NULL,             -- how many
   said TEXT NOT NULL
 );
-CREATE INDEX passage_document ON passage (room_id, document_id);
+CREATE INDEX passage_document ON passage (room_id, document_id, slug);
+CREATE INDEX passage_length ON passage (passage, words); -- so that ranking reads no texts
 
 -- What a search of a room has to know of all of its sections.
 CREATE TABLE shelf (

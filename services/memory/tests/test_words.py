@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import search, words
+from mycelium_memory import queries_search, search, words
 from mycelium_memory.search import question, rank
 from mycelium_memory.vectors import Within
 from services.memory.tests.hub import Hub, rebuilt, rows_of
@@ -135,13 +135,33 @@ def test_other_rooms_change_neither_what_is_found_nor_its_order(demo: Hub) -> No
 
 
 def test_a_question_looks_at_so_much_of_the_index_and_no_more(demo: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside rarer words, those that a large room has everywhere do not count."""
+    """Beside rarer words, those that a large room has everywhere do not count; alone they find what is newest."""
     monkeypatch.setattr(search, "ENTRIES", 5)
     demo.write("rare", "quince")
     for number in range(10):
         demo.write(f"n{number}", "common")
     assert found(demo, "common quince") == ["rare"]
-    assert len(found(demo, "common")) == 10
+    assert found(demo, "common") == ["n9", "n8", "n7", "n6", "n5"]
+    assert found(demo, "common", prefix="n1") == ["n1"]
+
+
+def test_no_search_looks_at_all_that_a_room_has(demo: Hub) -> None:
+    """A section is found from its document, and ranking reads no texts."""
+    entries = search.PLACES.format(terms="(?, ?)")
+    for sql, values, wanted in (
+        (queries_search.SECTION, 3, "passage_document (room_id=? AND document_id=? AND slug=?"),
+        (search.PHRASED, 4, "passage_document (room_id=? AND document_id=? AND slug=?"),
+        (search.RANKED.format(entries=entries), 5, "COVERING INDEX passage_length (passage=?)"),
+        (
+            search.NARROWLY.format(entries=entries, narrowed=""),
+            5,
+            "document USING PRIMARY KEY (room_id=? AND document_id=?)",
+        ),
+    ):
+        plan = [row[3] for row in demo.tables.all(f"EXPLAIN QUERY PLAN {sql}", *["x"] * values)]
+        assert any(wanted in step for step in plan), plan
+        assert not [step for step in plan if step.startswith("SCAN") and step.split()[1] in {"passage", "document"}]
+        assert not [step for step in plan if step.endswith("(room_id=?)")], plan
 
 
 def test_a_deleted_room_s_words_leave_the_tables(demo: Hub) -> None:
