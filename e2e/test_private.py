@@ -29,8 +29,12 @@ BODIES: dict[str, Document] = {
     "post /api/rooms/{room}/respond": {"content": "hello"},
     "put /api/rooms/{room}/memory/{key}": {"value": "text"},
     "patch /api/rooms/{room}/memory/{key}": {"meta": {"status": "open"}},
+    "put /api/rooms/{room}/subscriptions": {"pattern": "work/"},
     "post /api/rooms/{room}/presence": {"state": "idle"},
 }
+
+# What is asked for where something has to be: the parameters that an address can't do without.
+NEEDED = {"q": "a question", "pattern": "work/"}
 
 
 class Operation(NamedTuple):
@@ -40,6 +44,7 @@ class Operation(NamedTuple):
     where: str
     body: Document | None
     streams: bool
+    needs: tuple[str, ...]
 
     def target(self, room: str, message: str) -> str:
         """Its address for a room, with a message of the private room and a member of it where it names one."""
@@ -47,7 +52,8 @@ class Operation(NamedTuple):
             return f"{self.where}?room={path(room).removeprefix('/api/')}"
         names = {"{room}": room, "{handle}": MEMBER}
         parts = self.where.removeprefix("/api/").split("/")
-        return path(*(names.get(part, message if part.startswith("{") else part) for part in parts))
+        filled = (names.get(part, message if part.startswith("{") else part) for part in parts)
+        return path(*filled, **{name: NEEDED[name] for name in self.needs})
 
 
 def operations(api: Api, ack: str) -> list[Operation]:
@@ -58,13 +64,16 @@ def operations(api: Api, ack: str) -> list[Operation]:
         for method, said in methods.items():
             if method not in {"get", "post", "put", "patch", "delete"}:
                 continue
-            queries = [row["name"] for row in said.get("parameters", []) if row.get("in") == "query"]
+            rows = [row for row in said.get("parameters", []) if row.get("in") == "query"]
+            queries = [row["name"] for row in rows]
             if "{room}" not in where and "room" not in queries:
                 continue
             key = f"{method} {where}"
             assert "requestBody" not in said or key in BODIES, f"say in BODIES what is sent to {key}"
             streams = "text/event-stream" in said["responses"]["200"].get("content", {}) if method == "get" else False
-            found.append(Operation(method.upper(), where, bodies.get(key), streams))
+            needs = tuple(row["name"] for row in rows if row["required"] and row["name"] != "room")
+            assert set(needs) <= set(NEEDED), f"say in NEEDED what {key} is asked for"
+            found.append(Operation(method.upper(), where, bodies.get(key), streams, needs))
     assert len(found) >= 18, found
     return sorted(found, key=lambda one: (one.method == "DELETE", one.where.count("/") < 4))
 
