@@ -148,7 +148,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 @requirement("memory:races")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(histories())
 def test_it_says_what_trying_every_order_says(history: History) -> None:
     """On every small history."""

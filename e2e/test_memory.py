@@ -183,6 +183,9 @@ def test_keys_are_checked_on_the_hub(room: Room, machine: Machine) -> None:
     taken = put(room, "notes/alpha", "two").refused(409, "memory.key_taken")
     assert taken["near"] == ["notes/Alpha"]
     put(room, "custom/Any Thing", "x").ok(201)
+    put(room, "notes/caf\N{LATIN SMALL LETTER E WITH ACUTE}", "one").ok(201)
+    other_form = put(room, "notes/cafe\N{COMBINING ACUTE ACCENT}", "two").ok(200).json
+    assert (other_form["version"], other_form["key"]) == (2, "notes/café")
 
 
 @requirement("memory:groups")

@@ -58,6 +58,29 @@ class Tree:
         answer = self.room.api.get(self.room.at("memory", *key.split("/"), view="raw"))
         return answer.body.decode() if answer.status == 200 else ""
 
+    def rows(self, prefix: str = "") -> list[Document]:
+        """The memories whose keys begin so, in few calls; none while the hub does not answer."""
+        found: list[Document] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            query: dict[str, str | int | list[str]] = {"prefix": prefix, "limit": 1000}
+            answer = self.room.api.get(self.room.at("memory", **query, **({"cursor": cursor} if cursor else {})))
+            if answer.status != 200:
+                return []
+            found += answer.json["items"]
+            cursor = answer.json["next"]
+        return found
+
+    def is_at(self, texts: dict[str, str], version: int) -> bool:
+        """Whether these keys, and no other beside them, have these texts at that version, in the hub and in files."""
+        prefix = f"{next(iter(texts)).rpartition('/')[0]}/"
+        if {row["key"]: (row["value"], row["version"]) for row in self.rows(prefix)} != {
+            key: (text, version) for key, text in texts.items()
+        }:
+            return False
+        files = {name.removesuffix(".md"): text for name, text in self.files().items() if name.startswith(prefix)}
+        return files.keys() == texts.keys() and all(f"\nversion: {version}\n" in text for text in files.values())
+
     def problems(self) -> dict[str, str]:
         """What is told of files that are left alone, or were taken although a write met them, by path."""
         page = self.room.api.get(self.room.at("memory", view="problems")).ok(200).json

@@ -17,13 +17,14 @@ from e2e.faults.havoc import LONG
 from e2e.faults.record import Record
 from e2e.harness import Hub
 from e2e.requirements import requirement
-from e2e.room import Document, Room
+from e2e.room import Room
 from e2e.tree import Tree
 from e2e.waiting import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 FILES, WRITES, KILLS = 500, 1_000, 8
 WITHIN_S = 180.0
+FIRST, SECOND = ({f"notes/n{number}": f"{word} {number}" for number in range(FILES)} for word in ("first", "second"))
 
 
 @requirement("memory:tree:crashes")
@@ -41,10 +42,10 @@ def test_killed_during_writes_and_a_checkout(make_hub: MakeHub, seed: int) -> No
             until(partial(lambda least: len(done) >= least, least), "some are written", WITHIN_S)
             kill(hub, chance.choice(["memory", "memory-2"]))
         wait([*writing, checkout])
-    until(lambda: is_taken(tree, "first", 3), "the checkout is taken", WITHIN_S)
+    until(lambda: tree.is_at(FIRST, 3), "the checkout is taken", WITHIN_S)
     until(lambda: len(tree.files()) == FILES + WRITES, "every document is a file", WITHIN_S)
     tree.until_same(WITHIN_S)
-    calls = {row["key"]: (row["value"], row["version"]) for row in documents(tree, "calls/")}
+    calls = {row["key"]: (row["value"], row["version"]) for row in tree.rows("calls/")}
     assert calls == {f"calls/c{number}": (f"call {number}", 1) for number in range(WRITES)}
     assert not [path for path in tree.folder.rglob(".mycelium-*") if path.name.endswith(".new")]
     count.whole(hub, Record(seed))
@@ -52,48 +53,18 @@ def test_killed_during_writes_and_a_checkout(make_hub: MakeHub, seed: int) -> No
 
 def two_branches(tree: Tree) -> None:
     """In git: each file as it first was on `main`, and edited on `other`, which is checked out."""
-    tree.path("notes/x").parent.mkdir()
-    for number in range(FILES):
-        tree.path(f"notes/n{number}").write_text(f"first {number}", encoding="utf-8")
-    until(lambda: is_written(tree, 1), "each file is as the hub keeps it", WITHIN_S)
+    tree.path("notes/n0").parent.mkdir()
+    for key, text in FIRST.items():
+        tree.path(key).write_text(text, encoding="utf-8")
+    until(lambda: tree.is_at(FIRST, 1), "the files are taken", WITHIN_S)
     tree.git("init", "-q", "-b", "main")
     tree.git("add", "notes", ".gitignore")
     tree.git("commit", "-q", "-m", "first")
     tree.git("checkout", "-q", "-b", "other")
-    for number in range(FILES):
-        tree.edit(f"notes/n{number}", f"first {number}", f"second {number}")
-    until(lambda: is_taken(tree, "second", 2) and is_written(tree, 2), "the edits are taken", WITHIN_S)
+    for key, text in FIRST.items():
+        tree.edit(key, text, SECOND[key])
+    until(lambda: tree.is_at(SECOND, 2), "the edits are taken", WITHIN_S)
     tree.git("commit", "-q", "-a", "-m", "second")
-
-
-def documents(tree: Tree, prefix: str) -> list[Document]:
-    """What the hub has; nothing while it has no answer."""
-    found: list[Document] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        query: dict[str, str | int | list[str]] = {
-            "prefix": prefix,
-            "limit": 1000,
-            **({"cursor": cursor} if cursor else {}),
-        }
-        answer = tree.room.api.get(tree.room.at("memory", **query))
-        if answer.status != 200:
-            return []
-        found += answer.json["items"]
-        cursor = answer.json["next"]
-    return found
-
-
-def is_taken(tree: Tree, word: str, version: int) -> bool:
-    """Whether each file is a memory of that text, at that version."""
-    rows = {(row["value"], row["version"]) for row in documents(tree, "notes/")}
-    return rows == {(f"{word} {number}", version) for number in range(FILES)}
-
-
-def is_written(tree: Tree, version: int) -> bool:
-    """Whether each file is one that the hub has written."""
-    files = tree.files()
-    return len(files) == FILES and all(f"\nversion: {version}\n" in text for text in files.values())
 
 
 def write(tree: Tree, number: int, done: list[int]) -> None:
