@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,15 @@ from mycelium.memory.v1 import events_pb2, views_pb2
 from mycelium_kernel import events, headers
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
-from mycelium_memory import commands_content, document_file
+from mycelium_memory import commands_content, document_file, frontmatter
 from mycelium_memory.commands_documents import written
 from mycelium_memory.model import RoomRow
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
-MOST = 50  # versions that are looked at, the newest first
+MOST = 50  # versions of one length and beginning that are compared, the newest first
+LAST = 2**63 - 1  # that a table can hold
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,23 @@ def removed_since(runtime: Runtime, room_id: str, document_id: str, version: int
 
 
 async def find(runtime: Runtime, room: RoomRow, document_id: str, after: int, text: str) -> Past | None:
-    """The version after `after` that a file's text is: one that the tree wrote, or one that was taken from the file."""
-    sql = """SELECT version, sequence, origin FROM version WHERE room_id = ? AND document_id = ? AND version > ?
-      AND removed = 0 ORDER BY version DESC LIMIT ?"""
-    content = None
-    for version, sequence, origin in _tables(runtime).all(sql, room.id, document_id, after, MOST):
+    """The version after `after` that a file's text is: one that the tree wrote, or one that was taken from the file.
+
+    However many came since: what the tree writes names its version, the others are looked up by length and beginning.
+    """
+    said, content = await asyncio.to_thread(_read, text)
+    if after < said <= LAST and await is_version(runtime, room, document_id, said, text):
+        return Past(said, exact=True)
+    if content is None:
+        return None
+    sql = """SELECT version, sequence FROM version WHERE room_id = ? AND document_id = ? AND version > ?
+      AND removed = 0 AND origin = ? AND bytes = ? AND summary = ? ORDER BY version DESC LIMIT ?"""
+    size, summary = len(commands_content.text_of(content).encode()), commands_content.summary_of(content)
+    asked = (room.id, document_id, after, views_pb2.ORIGIN_FILE, size, summary, MOST)
+    for version, sequence in _tables(runtime).all(sql, *asked):
         event = await _event(runtime, sequence)
-        if event is None:
-            continue
-        if document_file.text(written(event, sequence)) == text:
-            return Past(version, exact=True)
-        if origin == views_pb2.ORIGIN_FILE:
-            content = content or _content(text)
-            if content == event.content:
-                return Past(version, exact=False)
+        if event is not None and content == event.content:
+            return Past(version, exact=False)
     return None
 
 
@@ -82,11 +87,13 @@ async def _event(runtime: Runtime, sequence: int) -> events_pb2.DocumentWritten 
     return event if isinstance(event, events_pb2.DocumentWritten) else None
 
 
-def _content(text: str) -> views_pb2.Content | None:
+def _read(text: str) -> tuple[int, views_pb2.Content | None]:
+    """The version that a file's fields say, 0 for none; and what it would hold as a document, if it can be one."""
     try:
-        return commands_content.of_file(text)
+        said = frontmatter.parse(text).managed.get("version")
+        return said if type(said) is int else 0, commands_content.of_file(text)
     except Refusal:
-        return None
+        return 0, None
 
 
 def _tables(runtime: Runtime) -> Tables:

@@ -10,6 +10,7 @@ import pytest
 
 from mycelium_kernel import testing
 from mycelium_memory import tree_open
+from mycelium_memory.model import document_id
 from services.memory.tests.tree import Desk, desk_at, until, until_body
 
 
@@ -160,6 +161,29 @@ async def test_without_its_notes_the_tree_makes_no_versions(desk: Desk) -> None:
     await desk.start()
     assert (await desk.same()).keys() == {"a.md"}
     assert [len(await desk.versions(key)) for key in ("a", "b")] == [2, 2]
+
+
+async def test_what_a_killed_process_left_is_no_edit_however_long_ago(desk: Desk) -> None:
+    """A file that it had replaced, still under its hidden name, and one that was never written again."""
+    folder = await desk.room()
+    (folder / "b.md").write_text("by hand")
+    await until_body(desk, "b", "by hand")
+    await desk.set("a", "first")
+    before = await desk.same()
+    await desk.stop()
+    for path in desk.root.glob(".tree.sqlite*"):
+        path.unlink()
+    (folder / f".mycelium-{document_id('b')}-0a1b2c3d.tmp").write_text("by hand")
+    await desk.start(tree=False)
+    for number in range(60):
+        await desk.set("a", f"later {number}")
+        await desk.set("b", f"later {number}")
+    await desk.restart()
+    files = await desk.same()
+    assert before["a.md"] != files["a.md"]
+    assert [await desk.body(key) for key in ("a", "b")] == ["later 59", "later 59"]
+    assert [len(await desk.versions(key)) for key in ("a", "b")] == [61, 61]
+    await until(lambda: not list(folder.glob(".mycelium-*")), "the hidden file is gone")
 
 
 async def test_notes_that_are_damaged_are_made_anew(desk: Desk) -> None:

@@ -39,9 +39,10 @@ class Desk:
         response = events.message_type(subjects.method_of(request.DESCRIPTOR).output_type.full_name)
         return (await self._bus.ask(request, response, actor=Actor(handle, handle))).message
 
-    async def start(self) -> None:
-        """Memory begins to keep the tree."""
-        self.memory = await run.start(service(tree=self.root), self.server.settings("memory"), self.tables)
+    async def start(self, *, tree: bool = True) -> None:
+        """Memory begins to keep the tree, unless nobody shall."""
+        root = self.root if tree else None
+        self.memory = await run.start(service(tree=root), self.server.settings("memory"), self.tables)
 
     async def stop(self) -> None:
         if self.memory:
