@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import engines, findable, growth, large, many, posts, servers, vectors
+from bench import engines, findable, growth, large, many, posts, search, servers, vectors
 from bench.harness import Contender, Row, now_ms
 from bench.peers.rows import ROWS as PEERS
 from bench.wire import Wire
@@ -208,6 +208,8 @@ ROWS: dict[str, tuple[Make, int, int]] = {
     "by-hand": (findable.by_hand, 2, 1),
     "vectors": (vectors.rooms, 3, 200),
     "embedding": (vectors.embedding, 3, 40),
+    "search": (search.tenth, 3, 100),
+    "search-whole": (search.whole, 3, 100),
     **PEERS,
     "peer-vectors": (vectors.peers, 3, 200),
 }

@@ -17,6 +17,7 @@ from bench.wire import Wire
 from mycelium_kernel import testing
 
 BIN = Path(sys.executable).parent
+UP = (str(BIN / "mycelium-hub"), "up", "--port", "0")
 BOUND_S = 20.0
 ENGINES_S = 60.0
 
@@ -35,12 +36,12 @@ class RunningHub:
 async def hub(**settings: str) -> AsyncIterator[RunningHub]:
     """A hub on an empty home and a free port."""
     with tempfile.TemporaryDirectory(prefix="mycelium-bench-") as folder:
-        async with hub_at(Path(folder) / "home", **settings) as running:
+        async with hub_at(Path(folder) / "home", UP, **settings) as running:
             yield running
 
 
 @contextlib.asynccontextmanager
-async def hub_at(home: Path, **settings: str) -> AsyncIterator[RunningHub]:
+async def hub_at(home: Path, command: tuple[str, ...] = UP, **settings: str) -> AsyncIterator[RunningHub]:
     """A hub on that home and a free port; `settings` are added to its environment."""
     environment = {
         "PATH": f"{BIN}:{os.environ['PATH']}",
@@ -50,8 +51,7 @@ async def hub_at(home: Path, **settings: str) -> AsyncIterator[RunningHub]:
         **settings,
     }
     home.parent.mkdir(parents=True, exist_ok=True)
-    program = [str(BIN / "mycelium-hub"), "up", "--port", "0"]
-    process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         said = await _said(home / "run" / "hub.json")
         port = int(said["url"].rsplit(":", 1)[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -64,10 +65,14 @@ def exact(rows: Floats, asked: Floats, spread: int) -> list[int]:
 
 def found() -> list[str]:
     """Who can run here; who can't is told loudly."""
-    if PYTHON.exists():
-        return list(KINDS)
-    print("*** LEFT OUT: other stores of vectors; fetch them with `make bench-peers`", file=sys.stderr, flush=True)
-    return ["numpy"]
+    able = list(KINDS)
+    if not PYTHON.exists():
+        print("*** LEFT OUT: other stores of vectors; fetch them with `make bench-peers`", file=sys.stderr, flush=True)
+        return ["numpy"]
+    if not hasattr(sqlite3.Connection, "enable_load_extension"):
+        print("*** LEFT OUT: sqlite-vec; this Python's SQLite loads no extensions", file=sys.stderr, flush=True)
+        able.remove("sqlite-vec")
+    return able
 
 
 class Program:
@@ -135,8 +140,6 @@ def _usearch(rows: Floats, _folder: Path) -> Ask:
 
 
 def _sqlite(rows: Floats, folder: Path) -> Ask:
-    import sqlite3
-
     import sqlite_vec  # type: ignore[import-not-found, unused-ignore]
 
     folder.mkdir(parents=True, exist_ok=True)
