@@ -108,7 +108,7 @@ CLUSTER ?= cluster
 CLUSTER_BIN ?= $(or $(MYCELIUM_CLUSTER_CACHE),$(HOME)/.cache/mycelium-cluster)/bin
 TAG ?= dev
 NAMESPACE ?= mycelium
-IMAGES := gateway rooms memory engine operator nats temporal
+IMAGES := gateway rooms memory board engine operator nats temporal
 ARCHIVES := $(IMAGES:%=build/images/%.tar)
 ON_CLUSTER = export CLUSTER="$(CLUSTER)" PATH="$(CLUSTER_BIN):$$PATH" KUBECONFIG="$$("$(CLUSTER)" kubeconfig)";
 

@@ -151,7 +151,7 @@ class Hub:
         health = self.api.get("/health").json
         assert health["version"] == self.version, f"another program answers at {self.url}: {health}"
         if SPLIT and "MYCELIUM_RUNTIME_SPLIT" not in self.env:
-            split = {f"{name}{replica}" for name in ("rooms", "memory", "gateway") for replica in ("", "-2")}
+            split = {f"{name}{replica}" for name in ("rooms", "memory", "board", "gateway") for replica in ("", "-2")}
             assert self.processes().keys() >= split, "it is not split"
         return self
 

@@ -24,6 +24,11 @@ class Result(NamedTuple):
         assert self.status == 0, f"exit {self.status}\n{self.out}{self.err}"
         return self
 
+    def failed(self, status: int) -> "Result":
+        """Itself, when it ended so."""
+        assert self.status == status, f"exit {self.status}\n{self.out}{self.err}"
+        return self
+
     @property
     def json(self) -> Any:
         """The JSON that it printed."""

@@ -42,6 +42,10 @@ ROWS = {
     "E2": "hello",
     "E11": "models",
     "E12": "runs that outlive any process",
+    "B1": "tasks",
+    "B3": "claims",
+    "B4": "what becomes of tasks",
+    "B6": "the board's filters",
     "M1": "memory: set, get, ls, rm, versions",
     "M2": "keys of the usual groups",
     "M6": "threads of memories",
@@ -267,6 +271,12 @@ LISTED = (
     _R("cluster:three-servers", "O1", "A hub on three NATS servers goes on when one is killed.", "I What must be true"),
     _R("cluster:secrets", "O1", "What the first install made secret is kept by an upgrade.", "I What must be true"),
     _R("cluster:uninstall", "O1", "Uninstall leaves nothing.", "I Proof"),
+    # B · board
+    _R("board:task", "B1", "A task is a document of memory: filed by its title, edited like any, named by key or thread; equal titles never share a key.", "I What must be true"),
+    _R("board:claim", "B3", "A task has one holder, whoever asks at the same moment; the other is told who holds it, and until when.", "I What must be true"),
+    _R("board:token", "B3", "What was done under a claim that has ended is refused, also after the hub started again.", "I What must be true"),
+    _R("board:moves", "B4", "Resolved, blocked, promoted, dismissed, answered: the document has it when the command returns.", "I What must be true"),
+    _R("board:filters", "B6", "The board shows what needs a person first, and the rest by filter.", "H Filters"),
     # M · memory
     _R("memory:set:get", "M1", "What one machine sets every machine gets, with who wrote it and which version it is.", "H Memory"),
     _R("memory:fields:kept", "M1", "Fields and tags of one's own stay when the text changes.", "H Your own fields"),

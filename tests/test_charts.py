@@ -249,11 +249,12 @@ def _ports(rule: Json) -> list[int]:
 
 
 def test_pods_reach_what_the_design_lets_them_reach_and_nothing_else() -> None:
-    """Gateway, rooms, memory and engine the log; the engine Temporal; the operator and the test the gateway."""
+    """Gateway, rooms, memory, board and engine the log; the engine Temporal; the operator and the test the gateway."""
     assert allowed(rendered()) == {
         ("gateway", "nats", 4222),
         ("rooms", "nats", 4222),
         ("memory", "nats", 4222),
+        ("board", "nats", 4222),
         ("engine", "nats", 4222),
         ("engine", "temporal", 7233),
         ("operator", "gateway", 8000),

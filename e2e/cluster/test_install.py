@@ -47,7 +47,7 @@ except OSError as error:
 @requirement("cluster:install")
 def test_one_command_gives_a_hub_whose_own_test_posts_and_receives(release: Release) -> None:
     """Under the restricted pod security; `helm test` goes through the Service."""
-    for part in ("gateway", "rooms", "memory", "engine"):
+    for part in ("gateway", "rooms", "memory", "board", "engine"):
         assert len(release.pods(part)) == 2
     release.helm("test", release.name, "--timeout=3m")
 
@@ -59,7 +59,7 @@ def test_that_nobody_signs_in_is_said_wherever_one_looks(release: Release, api: 
     health = api.get("/health").ok(200).json
     assert health["status"] == "ok", health
     assert any("auth.insecure" in warning for warning in health["warnings"])
-    assert set(health["services"]) == {"rooms", "memory", "engine"}
+    assert set(health["services"]) == {"rooms", "memory", "board", "engine"}
 
 
 @requirement("cluster:converse")

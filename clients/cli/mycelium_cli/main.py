@@ -16,7 +16,7 @@ _TALK, _PEOPLE, _HUB, _SETUP = "Talk", "People and agents", "The hub on this mac
 # name: (module:attribute, summary, section)
 COMMANDS = {
     "room": ("room:group", "Rooms: create, list, read, post, watch.", _TALK),
-    "board": ("board:group", "Threads of tasks and memories: talk about one thing in its own place.", _TALK),
+    "board": ("board:group", "Tasks: what is to be done, who has it, what is said about it.", _TALK),
     "memory": ("memory:group", "Memory: write, read, list what the room knows.", _TALK),
     "catchup": ("memory.catchup:catchup", "Catch up: what a room has come to, and what waits for you.", _TALK),
     "synthesize": ("room.synthesize:synthesize", "Ask for a synthesis; no engine writes one yet.", _TALK),

@@ -55,7 +55,8 @@ def test_the_documented_commands_are_there() -> None:
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
-        + ["board send", "board messages"]
+        + [f"board {name}" for name in ("new", "claim", "renew", "release", "resolve", "block", "answer")]
+        + [f"board {name}" for name in ("promote", "dismiss", "send", "messages")]
         + [f"memory {name}" for name in ("set", "get", "ls", "search", "reindex", "rm", "links", "history")]
         + [
             f"memory {name}"

@@ -36,6 +36,7 @@ from mycelium_gateway.routes import (
     search,
     stream,
     subscriptions,
+    tasks,
     transfer,
     users,
 )
@@ -48,6 +49,7 @@ ROUTERS = (
     delivery.router,
     presence.router,
     memory.router,
+    tasks.router,
     links.router,
     search.router,
     stream.router,

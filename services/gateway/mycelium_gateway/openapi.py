@@ -31,6 +31,7 @@ TAGS = [
     {"name": "engines", "description": "Helpers that run on the hub, and answer when they are mentioned."},
     {"name": "messages", "description": "What was said, and what became of each mention."},
     {"name": "memory", "description": "What the room knows: documents and every version of them."},
+    {"name": "board", "description": "What is to be done in the room, and who has it."},
     {"name": "taking part", "description": "How an agent waits for a mention and responds."},
     {"name": "live", "description": "What happens, as it happens."},
     {"name": "users", "description": "People of the hub."},

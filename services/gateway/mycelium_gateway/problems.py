@@ -24,7 +24,13 @@ LOGGER = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = {429: "1", 503: "1", 507: "30"}
 # Extras that are one value, not several, and what each is.
-ONE: dict[str, Callable[[str], Any]] = {"version": int, "updated_by": str, "updated_at": str}
+ONE: dict[str, Callable[[str], Any]] = {
+    "version": int,
+    "updated_by": str,
+    "updated_at": str,
+    "holder": str,
+    "expires_at": str,
+}
 RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
 # What any route may answer, whatever it does.
 EVERYWHERE = (
@@ -113,6 +119,7 @@ SLUGS: dict[str, Slug] = {
     ),
     "memory.not_found": Slug(404, "No such memory", "List the room's memory, or take one of `near`."),
     "subscription.not_found": Slug(404, "There is no such subscription", "List them; the pattern must be the same."),
+    "task.not_found": Slug(404, "No such task", "Show the room's board, or take one of `near`."),
     "memory.version_not_found": Slug(404, "The memory was not there then", "List its versions: `?view=versions`."),
     "route.not_found": Slug(404, "No such address", "See /docs for what there is."),
     "method.not_allowed": Slug(
@@ -125,6 +132,16 @@ SLUGS: dict[str, Slug] = {
         "A key that a disk may take for the same is there",
         "Write to that one (see `near`), or choose another key.",
     ),
+    "claim.held": Slug(
+        409, "Somebody else holds the task", "Wait until `expires_at`, ask `holder`, or take another task."
+    ),
+    "claim.none": Slug(409, "Nobody holds the task", "Claim it first; `next` holds the command."),
+    "lease.lost": Slug(
+        409, "The claim has ended", "Stop: somebody else may have begun. Look at the task before you claim it again."
+    ),
+    "task.closed": Slug(409, "The task is closed", "Open it again first; `next` holds the command."),
+    "task.not_blocked": Slug(409, "The task is not blocked", "There is nothing to clear."),
+    "task.waiting": Slug(409, "The task waits for another", "Do that one first, or claim this one by force."),
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
     "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),
     "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),

@@ -20,7 +20,7 @@ from mycelium_hub.roster import NATS
 HUB = "hub"
 FOLLOW_S = 0.2
 # The service's name in the documentation of the container stack; here it is several.
-ALIASES = {"mycelium-backend": (HUB, "gateway", "rooms", "memory")}
+ALIASES = {"mycelium-backend": (HUB, "gateway", "rooms", "memory", "board")}
 _REPLICA = re.compile(r"-\d+$")  # a service's name stands for all its replicas
 _NATS_LINE = re.compile(r"\[\d+\] (\d{4})/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)\.(\d{3})\d* \[(\w+)\] (.*)")
 _NATS_LEVELS = {"INF": "info", "WRN": "warning", "ERR": "error", "FTL": "error", "DBG": "debug", "TRC": "debug"}

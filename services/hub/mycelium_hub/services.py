@@ -86,6 +86,17 @@ def _memory_settings(given: Surroundings, replica: int) -> dict[str, str]:
     }
 
 
+async def _board(given: Surroundings) -> Runtime:
+    from mycelium_board.service import service
+    from mycelium_kernel import run
+
+    return await run.start(service(), given.nats, given.home.tables)
+
+
+def _board_settings(given: Surroundings, replica: int) -> dict[str, str]:
+    return {"service.tables": str(given.home.tables_of(replica))}
+
+
 async def _gateway(given: Surroundings) -> Runtime:
     from mycelium_gateway.service import service
     from mycelium_gateway.settings import GatewaySettings
@@ -136,6 +147,7 @@ def _engine_settings(given: Surroundings, _replica: int) -> dict[str, str]:
 PARTS = (
     Part(User("rooms", erases=True), _rooms, "mycelium_rooms", _rooms_settings),
     Part(User("memory"), _memory, "mycelium_memory", _memory_settings),
+    Part(User("board"), _board, "mycelium_board", _board_settings),
     Part(User("engine"), None, "mycelium_engine", _engine_settings),
     Part(
         User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway, "mycelium_gateway", _gateway_settings
@@ -156,7 +168,8 @@ def _asked(settings: HubSettings) -> tuple[str, ...]:
 
 def projections() -> dict[str, Projection]:
     """The services that keep tables, and how each makes them from which facts."""
+    from mycelium_board.service import PROJECTION as BOARD
     from mycelium_memory.service import PROJECTION as MEMORY
     from mycelium_rooms.service import PROJECTION as ROOMS
 
-    return {"rooms": ROOMS, "memory": MEMORY}
+    return {"rooms": ROOMS, "memory": MEMORY, "board": BOARD}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Wait = Callable[[Callable[[], object]], None]
 PARTS = ["config", "files", "hub", "tree", "port", "drift", "limits", "nats", "stream", "log", "clock"]
-PARTS += ["tables", "tables", "model"]
+PARTS += ["tables", "tables", "tables", "model"]
 
 
 def look(hub: HubCommand, *flags: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:
@@ -75,7 +75,7 @@ def test_a_working_hub_has_nothing_wrong(hub: HubCommand) -> None:
     assert "syncs every fact" in told["nats"]
     assert told["log"].startswith("facts 1 to 2, ")
     tables = [row["seen"] for row in rows if row["part"] == "tables"]
-    assert tables == ["rooms: whole, at fact 2 of 2", "memory: whole, at fact 1 of 1"]
+    assert tables == ["rooms: whole, at fact 2 of 2", "memory: whole, at fact 1 of 1", "board: whole, at fact 1 of 1"]
     done = hub("doctor")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == "nothing is wrong"

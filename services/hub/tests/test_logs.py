@@ -85,10 +85,10 @@ def test_services_are_merged_in_time_and_only_the_newest_shown(home: Home) -> No
 
 def test_the_documented_name_of_the_backend_stands_for_all_of_ours(home: Home) -> None:
     """`mycelium logs mycelium-backend` shows what there the container shows."""
-    for name in ("hub", "rooms", "memory", "gateway", "nats", "start"):
+    for name in ("hub", "rooms", "memory", "board", "gateway", "nats", "start"):
         _write(home, name, "x")
-    assert set(logs.files(home, "mycelium-backend")) == {"hub", "rooms", "memory", "gateway"}
-    assert set(logs.files(home, None)) == {"hub", "rooms", "memory", "gateway", "nats"}
+    assert set(logs.files(home, "mycelium-backend")) == {"hub", "rooms", "memory", "board", "gateway"}
+    assert set(logs.files(home, None)) == {"hub", "rooms", "memory", "board", "gateway", "nats"}
 
 
 def test_an_unknown_service_is_refused_with_those_there_are(home: Home) -> None:

@@ -21,7 +21,7 @@ def _nobody_leaves(_kept: object) -> NoReturn:
     raise AssertionError("nobody asked for other settings")
 
 
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["rooms", "memory", "gateway"])
+@pytest.mark.parametrize("place", [0, 1, 2, 3], ids=["rooms", "memory", "board", "gateway"])
 async def test_a_service_that_lost_its_connection_is_started_again(tmp_path: Path, place: int) -> None:
     """Breaking the protocol once must not leave a hub that answers nothing for ever."""
     home = Home(tmp_path / "home")

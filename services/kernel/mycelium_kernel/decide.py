@@ -26,10 +26,11 @@ RACES = 3  # a lost race is run again this often, then the caller is told
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command came to: the answer, and the sequence of its fact (0 when there was none to append)."""
+    """What a command came to: the answer, its fact and the fact's sequence (0 when there was none to append)."""
 
     answer: Message
     sequence: int
+    event: Message | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Decider:
         )
         if appended.duplicate:
             return await self._repeat(command, Answered(appended.sequence, body), body)
-        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence)
+        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence, fact.event)
 
     async def _append_together(
         self, command: Command, fact: Fact, on: Entity[Any], context: Context, body: str
@@ -113,7 +114,7 @@ class Decider:
         ]
         group.append((on.subject, fact.event.SerializeToString(), fact_headers(fact, context, body)))
         appended = await self.log.append_together(group, expect=on.sequence, deadline=context.deadline)
-        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence)
+        return Outcome(command.answer(fact.event, appended.sequence), appended.sequence, fact.event)
 
     async def _repeat(self, command: Command, answered: Answered, body: str) -> Outcome:
         """The first answer again, made from the fact that was stored then."""
@@ -124,7 +125,7 @@ class Decider:
         if stored.get(headers.BODY) != body:
             raise Refusal("key.reused", "this key was used for another request; use a new key for a new request")
         event = events.decode(stored[headers.TYPE], data)
-        return Outcome(command.answer(event, answered.sequence), answered.sequence)
+        return Outcome(command.answer(event, answered.sequence), answered.sequence, event)
 
 
 def fact_headers(fact: Fact, context: Context, body: str) -> dict[str, str]:

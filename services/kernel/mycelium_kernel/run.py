@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
@@ -274,6 +275,9 @@ def _command_handler(runtime: Runtime, command: Command) -> Handler:
         outcome = await decider.run(command, asked.message, _context(runtime, asked))
         if outcome.sequence:
             appended.inc()
+        if command.then and outcome.event:
+            with contextlib.suppress(Unavailable):  # the fact stands; a reaction does the rest
+                await command.then(runtime, outcome.event, outcome.sequence)
         return outcome.answer, outcome.sequence
 
     return handle

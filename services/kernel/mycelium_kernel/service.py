@@ -99,7 +99,8 @@ class Command:
     plain functions; the loop around them is the kernel's and is written once. `fresh` makes the first decision wait
     until the tables hold everything stored before the request came, for commands that may answer "nothing there"; as a
     function of the request it says for which of them. With `callers`, only these services may ask; the server of NATS
-    vouches for which one does.
+    vouches for which one does. `then(runtime, event, sequence)` is done before the answer is given: what a reaction
+    does as well, should this not come to its end.
     """
 
     request: type[Message]
@@ -108,6 +109,7 @@ class Command:
     answer: Callable[[Any, int], Message]
     fresh: bool | Callable[[Any], bool] = False
     callers: tuple[str, ...] = ()
+    then: Callable[[Runtime, Any, int], Awaitable[None]] | None = None
 
     def is_fresh(self, request: Message) -> bool:
         """Whether the first decision on `request` waits for fresh tables."""

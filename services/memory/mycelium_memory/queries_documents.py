@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, service_pb2
-from mycelium_kernel import clock, times
+from mycelium_kernel import clock, names, times
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
@@ -159,12 +159,18 @@ def _list_at(
 def find_thread(
     tables: Tables, request: service_pb2.FindThreadRequest, context: Context
 ) -> service_pb2.FindThreadResponse:
-    """By the whole key; else, what is filed as work, by what follows its prefix, if only one is called so."""
+    """By the whole key; else, what is filed as work, by what follows its prefix, if only one is called so.
+
+    The short id of a thread that a document has names it, too.
+    """
     room = rooms_seen.find_room(tables, request.room, context)
     key = keys.check(request.key)
     found = _threads(tables, room, key) or [
         row for group in WORK for row in _threads(tables, room, f"{group}/{request.key}")
     ]
+    if not found and names.is_short_id(key.lower()):
+        sql = "SELECT thread, key FROM document WHERE room_id = ? AND substr(thread, -8) = ? AND removed = 0"
+        found = tables.all(sql, room.id, key.lower())
     if not found:
         raise lookup.missing(tables, room, key)
     if len(found) > 1:

@@ -53,6 +53,7 @@ CREATE TABLE document (
   PRIMARY KEY (room_id, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX document_folded ON document (room_id, folded);
+CREATE INDEX document_thread ON document (room_id, substr(thread, -8));
 CREATE INDEX document_sequence ON document (sequence);
 CREATE INDEX document_changed ON document (room_id, updated_at);
 CREATE INDEX document_listed ON document (room_id, folded) WHERE removed = 0;

@@ -1,14 +1,57 @@
-"""`mycelium board …`: the table of its commands."""
+"""`mycelium board …`: the table of its commands; without one of them, the board itself."""
 
+from typing import Any
+
+import click
+
+from mycelium_cli import completing
 from mycelium_cli.command import Entry, Group
+
+FILTERS = ("needs-you", "in-flight", "resolved", "all")
+VIEWS = ("list", "table")
+
+
+@click.pass_context
+def _show(ctx: click.Context, /, **params: Any) -> None:
+    if ctx.invoked_subcommand is None:
+        from mycelium_cli.board.rows import show
+        from mycelium_cli.context import Here
+
+        parent = ctx.parent.params if ctx.parent else {}
+        here = Here(
+            json_wanted=params["json"] or bool(parent.get("json")),
+            verbose=params["verbose"] or bool(parent.get("verbose")),
+        )
+        show(here, params["room"], params["filter"], params["view"])
+
 
 group = Group(
     "board",
-    "Threads of tasks and memories: talk about one thing in its own place.",
+    "Tasks: what is to be done, who has it, and what is said about it.",
     {
-        "send": Entry("board.thread:send", "Post in the thread of a memory."),
-        "messages": Entry("board.thread:messages", "Read the thread of a memory, newest first."),
+        "new": Entry("board.rows:new", "File a task."),
+        "claim": Entry("board.claims:claim", "Take a task."),
+        "renew": Entry("board.claims:renew", "Let a claim of yours last longer."),
+        "release": Entry("board.claims:release", "Give a task back."),
+        "resolve": Entry("board.moves:resolve", "Finish a task."),
+        "block": Entry("board.moves:block", "Say what a task is waiting for."),
+        "answer": Entry("board.moves:answer", "Make a decision; that resolves it."),
+        "promote": Entry("board.moves:promote", "Say that a task goes on somewhere that lasts longer."),
+        "dismiss": Entry("board.moves:dismiss", "Close a task without doing it."),
+        "send": Entry("board.thread:send", "Post in the thread of a task or memory.", "Talk"),
+        "messages": Entry("board.thread:messages", "Read the thread of a task or memory, newest first.", "Talk"),
     },
-    example='mycelium board send context/api-shape "this predates the v2 routes, still true?"\n'
-    "mycelium board messages context/api-shape",
+    example="mycelium board\n"
+    'mycelium board new "Ship passkey login" --assign @sec\n'
+    "mycelium board claim work/ship-passkey-login\n"
+    "mycelium board --filter all --view table",
+    invoke_without_command=True,
+    callback=_show,
 )
+group.params[:0] = [
+    click.Option(
+        ["--room", "-r"], metavar="ROOM", help="The room; default: the one in use.", shell_complete=completing.rooms
+    ),
+    click.Option(["--filter"], type=click.Choice(FILTERS), default=FILTERS[0], show_default=True, help="Which rows."),
+    click.Option(["--view"], type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help="How they are shown."),
+]

@@ -34,7 +34,7 @@ def send(
     thread: str,
     text: tuple[str, ...],
 ) -> None:
-    """Post in the thread of a memory.
+    """Post in the thread of a task or memory.
 
     By its key, or by the id of any thread. The room's channel does not show the text; mentions wake as
     anywhere.
@@ -59,7 +59,7 @@ def send(
 @click.option("--reverse", is_flag=True, help="Oldest first, as they were said.")
 @click.argument("thread", metavar="KEY|THREAD")
 def messages(here: Here, *, room: str | None, thread: str, **filters: object) -> None:
-    """Read the thread of a memory, newest first.
+    """Read the thread of a task or memory, newest first.
 
     By its key, or by the id of any thread. Pages go on as those of `room messages` do.
     """

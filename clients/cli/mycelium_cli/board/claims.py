@@ -1,0 +1,107 @@
+"""`board claim`, `renew`, `release`: who holds a task, and for how long."""
+
+import click
+
+from mycelium_cli.board import tokens
+from mycelium_cli.board.naming import task_path
+from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.context import Here
+from mycelium_cli.errors import usage
+from mycelium_cli.output import Paint, at, clean_line, short
+from mycelium_cli.periods import duration_s
+from mycelium_cli.wording import Document
+
+_MINUTE_S = 60
+
+
+def ttl_s(typed: str | None) -> int | None:
+    """Seconds from `--ttl`, which is minutes when no unit is given."""
+    if typed is None:
+        return None
+    text = typed.strip()
+    seconds = duration_s(text, "--ttl") * (_MINUTE_S if text and text[-1].isdigit() else 1)
+    if seconds < 1:
+        raise usage(f"--ttl is minutes, or a time like 90s, 30m or 2h, not {typed}")
+    return round(seconds)
+
+
+@command(
+    "claim",
+    example="mycelium board claim work/auth-spike\nmycelium board claim work/auth-spike --to @sec --ttl 60",
+    writes=True,
+)
+@room_option
+@handle_option
+@click.option("--to", metavar="HANDLE", help="Who is to hold it; default: you.")
+@click.option("--ttl", metavar="MINUTES", help="For how long: minutes, or 90s, 30m, 2h. Default: 30.")
+@click.option("--force", is_flag=True, help="End another's claim by it.")
+@click.argument("task", metavar="TASK")
+def claim(
+    here: Here, *, room: str | None, handle: str | None, to: str | None, ttl: str | None, force: bool, task: str
+) -> None:
+    """Take a task.
+
+    By its key, with or without its prefix, or the short id of its thread. The claim ends unless it is renewed;
+    claiming again as its holder shows it again.
+    """
+    place = here.room(room)
+    acting = here.handle(handle)
+    body = {"to": to, "ttl_s": ttl_s(ttl), "force": force or None}
+    hub = here.hub(handle)
+    told = hub.post(task_path(place, task, "claim"), {name: value for name, value in body.items() if value is not None})
+    if told["token"]:
+        tokens.keep(tokens.folder(here.hub_url, place, acting), told["task"], told["thread"], told["token"])
+    here.out.answer(told, draw_claim)
+
+
+def draw_claim(claim: Document, paint: Paint) -> list[str]:
+    """Who holds what, until when."""
+    line = f"{paint.good('✓')} {clean_line(claim['task'])} — held by {at(claim['holder'])} until "
+    line += f"{claim['expires_at']} · thread {short(claim['thread'])}"
+    taken = claim.get("taken_from")
+    return [line, *([f"  taken from {at(taken)}"] if taken else [])]
+
+
+@command("renew", example="mycelium board renew work/auth-spike", writes=True)
+@room_option
+@handle_option
+@click.option("--ttl", metavar="MINUTES", help="For how long from now on; default: as long as it was taken for.")
+@click.option("--token", type=click.IntRange(1), metavar="N", help="Of the claim; default: the one kept here.")
+@click.argument("task", metavar="TASK")
+def renew(here: Here, *, room: str | None, handle: str | None, ttl: str | None, token: int | None, task: str) -> None:
+    """Let a claim of yours last longer."""
+    place = here.room(room)
+    kept = tokens.find(tokens.folder(here.hub_url, place, here.handle(handle)), task)
+    body = {"token": token or (kept.token if kept else None), "ttl_s": ttl_s(ttl)}
+    known = {name: value for name, value in body.items() if value is not None}
+    told = here.hub(handle).post(task_path(place, task, "renew"), known)
+    here.out.answer(told, draw_claim)
+
+
+@command(
+    "release",
+    example='mycelium board release work/auth-spike --note "handing over"',
+    writes=True,
+)
+@room_option
+@handle_option
+@click.option("--note", metavar="TEXT", help="What its next holder should know.")
+@click.option("--token", type=click.IntRange(1), metavar="N", help="Of the claim; default: the one kept here.")
+@click.argument("task", metavar="TASK")
+def release(
+    here: Here, *, room: str | None, handle: str | None, note: str | None, token: int | None, task: str
+) -> None:
+    """Give a task back.
+
+    Whom it is for stays as it is.
+    """
+    place = here.room(room)
+    kept = tokens.find(tokens.folder(here.hub_url, place, here.handle(handle)), task)
+    body = {"token": token or (kept.token if kept else None), "note": note}
+    here.hub(handle).post(
+        task_path(place, task, "release"), {name: value for name, value in body.items() if value is not None}
+    )
+    tokens.forget(kept)
+    here.out.answer(
+        {"task": task, "released": True}, lambda data, paint: [f"{paint.good('✓')} released {data['task']}"]
+    )

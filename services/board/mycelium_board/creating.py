@@ -1,0 +1,105 @@
+"""Makes tasks: a document of memory's, under a key that its title gives. Equal titles never share a key."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import Message
+
+from mycelium.board.v1 import service_pb2
+from mycelium.memory.v1 import service_pb2 as memory_pb2
+from mycelium_board import lookup, queries, rooms_seen
+from mycelium_board.commands_claims import unregistered
+from mycelium_board.model import OPEN, RoomRow, speaker
+from mycelium_kernel import names, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context
+
+if TYPE_CHECKING:
+    from mycelium_kernel.run import Runtime
+
+TITLE_CHARACTERS = 200
+KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+KEY_CHARACTERS = 60
+TRIES = 100  # of keys that end with a number
+TAKEN = {"memory.stale", "memory.key_taken"}
+FOLDERS = {"decision": "decisions"}  # where a kind is written; everything else is work
+
+
+async def create_task(
+    runtime: Runtime, request: service_pb2.CreateTaskRequest, context: Context
+) -> tuple[Message, int]:
+    """Write the document, and answer with its row. A repeat under the same key finds what the first one wrote."""
+    tables = runtime.tables
+    assert tables is not None
+    assert runtime.projector is not None
+    await runtime.projector.catch_up()
+    by, title = speaker(context), _title(request.title)
+    room = rooms_seen.find_room(tables, request.room, context)
+    fields = _fields(runtime, request, room, title)
+    for key in _keys(request.kind, title, context):
+        wanted = memory_pb2.WriteDocumentRequest(
+            room=room.id, key=key, body=request.body, fields_json=json.dumps(fields, ensure_ascii=False), expect=0
+        )
+        step = subjects.digest(f"{context.key}\n{key}")
+        try:
+            reply = await runtime.bus.ask(wanted, memory_pb2.WriteDocumentResponse, actor=context.actor, key=step)
+        except Refusal as refusal:
+            if refusal.slug in TAKEN:
+                continue
+            raise
+        await runtime.projector.wait(reply.sequence)
+        row = queries.row(tables, room, reply.message.document.key, context.now)
+        return service_pb2.CreateTaskResponse(row=row), reply.sequence
+    raise Refusal("conflict", f"{TRIES} tasks have this title; give it another", by=by)
+
+
+def _title(text: str) -> str:
+    title = " ".join(text.split())
+    if not title:
+        raise Refusal("content.empty", "a task needs a title", next='mycelium board new "what is to be done"')
+    if len(title) > TITLE_CHARACTERS:
+        detail = f"a title has at most {TITLE_CHARACTERS} characters, not {len(title):,}; say the rest in the body"
+        raise Refusal("content.too_large", detail)
+    return title
+
+
+def _fields(
+    runtime: Runtime, request: service_pb2.CreateTaskRequest, room: RoomRow, title: str
+) -> dict[str, str | list[str]]:
+    tables = runtime.tables
+    assert tables is not None
+    fields: dict[str, str | list[str]] = {"title": title, "status": OPEN}
+    if request.kind:
+        if not KIND.fullmatch(request.kind):
+            raise Refusal("request.invalid", f"kind is one word in lower case, not {request.kind[:40]!r}")
+        fields["kind"] = request.kind
+    if request.assignee:
+        handle = names.handle(request.assignee)
+        if not lookup.is_known(tables, room, handle):
+            raise unregistered(room, handle)
+        fields["assignee"] = f"@{handle}"
+    if request.parent:
+        fields["part-of"] = lookup.find_task(tables, room, request.parent).key
+    return fields
+
+
+def _keys(kind: str, title: str, context: Context) -> list[str]:
+    """Where the task may be written, the best place first."""
+    folder = FOLDERS.get(kind, "work")
+    name = slug(title)
+    if not name:
+        return [f"{folder}/task-{subjects.digest(f'{context.actor.handle} {context.key}')[:8]}"]
+    return [f"{folder}/{name}", *(f"{folder}/{name}-{number}" for number in range(2, TRIES + 1))]
+
+
+def slug(title: str) -> str:
+    """The words of a title in plain letters and digits, with dashes between; empty when nothing is left."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    whole = "-".join(re.findall(r"[a-z0-9]+", plain.replace("'", "")))
+    return (
+        whole if len(whole) <= KEY_CHARACTERS else whole[:KEY_CHARACTERS].rpartition("-")[0] or whole[:KEY_CHARACTERS]
+    )

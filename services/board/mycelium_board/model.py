@@ -1,0 +1,94 @@
+"""The state that commands decide from, how each event changes it, and the words that commands share.
+
+Pure: nothing here reads a clock, a table or the bus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mycelium.board.v1 import events_pb2, views_pb2
+from mycelium_kernel import clock, names, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context, Entity
+
+BOARD = "board"  # the service, as its subjects name it
+TASK = "task"
+PREFIXES = ("work/", "decisions/", "status/", "failed/")  # a document under one of them is a task
+CLOSED = ("resolved", "dismissed")
+OPEN = "open"
+
+State = events_pb2.TaskState
+
+
+@dataclass(frozen=True)
+class RoomRow:
+    """A room as commands see it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task's document as the tables have it."""
+
+    document_id: str
+    key: str
+    thread: str
+    title: str
+    status: str
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is left to do in it."""
+        return self.status in CLOSED
+
+
+def handle_of(context: Context) -> str:
+    """The handle that asks; empty when the caller named none."""
+    return names.handle(context.actor.handle) if context.actor.handle else ""
+
+
+def speaker(context: Context) -> str:
+    """The handle that asks. Refused when the caller named none: say who you are."""
+    handle = handle_of(context)
+    if not handle:
+        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
+    return handle
+
+
+def subject(room_id: str, document_id: str) -> str:
+    """Subject of a task's facts."""
+    return subjects.fact(BOARD, room_id, TASK, document_id)
+
+
+def live(entity: Entity[State], now: datetime) -> views_pb2.Lease | None:
+    """The claim that stands at this moment, with its token; None when nobody holds the task.
+
+    Its end is looked at here and by every read, so whether somebody has said that it is over makes no difference.
+    """
+    lease = latest(entity)
+    return lease if lease and clock.to_millis(lease.expires_at) > clock.to_millis(clock.to_timestamp(now)) else None
+
+
+def latest(entity: Entity[State]) -> views_pb2.Lease | None:
+    """The last claim, with its token, even if its time is over; None when it was ended otherwise."""
+    state = entity.state
+    if state is None or not state.HasField("lease"):
+        return None
+    lease = views_pb2.Lease()
+    lease.CopyFrom(state.lease)
+    lease.token = lease.token or entity.sequence
+    return lease
+
+
+def move(_before: State | None, event: events_pb2.TaskMoved) -> State:
+    """The state after something was done."""
+    return State(lease=event.lease if event.HasField("lease") else None)
+
+
+def renew(_before: State | None, event: events_pb2.ClaimRenewed) -> State:
+    """The state after a renewal, which carries the token."""
+    return State(lease=event.lease)

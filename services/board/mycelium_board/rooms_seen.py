@@ -1,0 +1,98 @@
+"""What this service knows of rooms: their names, who may see them. Projected from the facts of the rooms service.
+
+The rules are those of the rooms service, word for word: a stranger must not tell from an answer here what an answer
+there does not tell.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable
+
+from mycelium.rooms.v1 import events_pb2
+from mycelium_board.model import RoomRow, handle_of
+from mycelium_kernel import names, subjects
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context, Stored
+from mycelium_kernel.tables import Tables
+
+ROOMS = "rooms"
+FILTERS = (
+    subjects.of_entities(ROOMS, subjects.NAMES, "name"),
+    *(subjects.of_kind(ROOMS, entity) for entity in ("room", "member", "import")),
+)
+# For ?1, the handle that asks.
+VISIBLE = """(NOT room.importing AND (NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR
+  EXISTS (SELECT 1 FROM member WHERE member.room_id = room.room_id AND member.handle = ?1)))))"""
+NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
+NEAR_CANDIDATES = 1_000
+NEAR_ENOUGH = 0.7
+
+
+def room_created(tables: Tables, event: events_pb2.RoomCreated, _stored: Stored) -> None:
+    tables.execute(
+        "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?)",
+        event.room_id, event.name, names.fold_room_name(event.name), event.private, event.created_by, event.importing,
+    )  # fmt: skip
+
+
+def room_changed(tables: Tables, event: events_pb2.RoomChanged, _stored: Stored) -> None:
+    tables.execute("UPDATE room SET private = ? WHERE room_id = ?", event.private, event.room_id)
+
+
+def room_imported(tables: Tables, event: events_pb2.RoomImported, _stored: Stored) -> None:
+    tables.execute("UPDATE room SET importing = 0 WHERE room_id = ?", event.room_id)
+
+
+def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored) -> None:
+    tables.execute("INSERT OR IGNORE INTO member VALUES (?, ?)", event.room_id, event.member.handle)
+
+
+def member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:
+    tables.execute("DELETE FROM member WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
+
+
+def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
+    """The room of that id or name. Refused when there is none: create it, or look at the list.
+
+    Every command and query finds its room here, so a room that the caller may not see is one that there is not.
+    """
+    text = text.strip()
+    by = "room_id" if names.is_id(text.lower()) else "folded"
+    value = text.lower() if by == "room_id" else names.fold_room_name(text)
+    sql = f"SELECT room_id, name FROM room WHERE {by} = ?2 AND {VISIBLE}"  # noqa: S608 - fixed text
+    row = tables.one(sql, handle_of(context), value)
+    if row is None:
+        raise _no_room(tables, text, context)
+    return RoomRow(*row)
+
+
+def _no_room(tables: Tables, text: str, context: Context) -> Refusal:
+    """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other."""
+    shown = text if len(text) <= names.ROOM_NAME_CHARACTERS else text[:40] + "…"
+    detail, next_command = f"Room not found: {shown!r}", "mycelium room ls"
+    try:
+        name = names.room_name(text)
+    except Refusal:  # no room can have that name
+        return Refusal("room.not_found", detail, next=next_command)
+    similar = _near_rooms(tables, name, context)
+    if similar:
+        detail += f"; did you mean {' or '.join(map(repr, similar))}?"
+        return Refusal("room.not_found", detail, next=next_command, near=similar)
+    return Refusal("room.not_found", detail, next=f"mycelium room create {shlex.quote(name)}")
+
+
+def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
+    folded = names.fold_room_name(name)
+    sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {VISIBLE}
+              ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
+    lengths = len(folded) - NEAR, len(folded) + NEAR
+    known = dict(tables.all(sql, handle_of(context), *lengths, NEAR_CANDIDATES))
+    return [known[similar] for similar in near(folded, known)]
+
+
+def near(wanted: str, known: Iterable[str]) -> list[str]:
+    """The names that are most like `wanted`, the likest first."""
+    candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
+    return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=NEAR_ENOUGH)

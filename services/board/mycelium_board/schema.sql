@@ -1,0 +1,61 @@
+-- The tables of the board service. Times are milliseconds since 1970, 0 for never. Rebuilt from the log at will.
+
+-- Rooms that exist, as far as this service has to know them.
+CREATE TABLE room (
+  room_id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,                 -- as its creator wrote it, in NFC
+  folded TEXT NOT NULL UNIQUE,        -- what no two rooms share: NFC and case folded
+  private INTEGER NOT NULL,
+  created_by TEXT NOT NULL,           -- a handle, or empty
+  importing INTEGER NOT NULL          -- 1 until its import is complete
+) WITHOUT ROWID;
+
+-- Members of rooms, by their own records.
+CREATE TABLE member (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
+
+-- People of the hub, by handle.
+CREATE TABLE user (
+  handle TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
+-- Documents that are tasks, as they are now.
+CREATE TABLE task (
+  room_id TEXT NOT NULL,
+  document_id TEXT NOT NULL,          -- as memory's subjects name it
+  key TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  short TEXT NOT NULL,                -- the last eight digits of the thread's id
+  title TEXT NOT NULL,
+  status TEXT NOT NULL,               -- as the document has it
+  moved_status TEXT NOT NULL,         -- what a move made of it, until the document has it too; or empty
+  moved_by INTEGER NOT NULL,          -- sequence of that move; 0 for none
+  kind TEXT NOT NULL,
+  assignee TEXT NOT NULL,             -- a handle, or empty
+  blocked_by TEXT NOT NULL,
+  fields TEXT NOT NULL,               -- all fields of the user's, as a JSON object
+  version INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_by TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (room_id, document_id)
+) WITHOUT ROWID;
+CREATE INDEX task_key ON task (room_id, key);
+CREATE INDEX task_thread ON task (thread);
+CREATE INDEX task_short ON task (room_id, short);
+
+-- Who holds what, until when.
+CREATE TABLE claim (
+  room_id TEXT NOT NULL,
+  document_id TEXT NOT NULL,
+  key TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  token INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (room_id, document_id)
+) WITHOUT ROWID;
+CREATE INDEX claim_end ON claim (expires_at);

@@ -1,0 +1,97 @@
+"""The table of contents of the board service: each request, fact and worker, and the function it is wired to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mycelium.board.v1 import events_pb2, service_pb2
+from mycelium.memory.v1 import events_pb2 as memory_pb2
+from mycelium.rooms.v1 import events_pb2 as rooms_pb2
+from mycelium_board import (
+    commands_claims,
+    commands_moves,
+    creating,
+    expiry,
+    loads,
+    model,
+    projection,
+    queries,
+    reactions,
+    rooms_seen,
+)
+from mycelium_kernel import subjects
+from mycelium_kernel.service import Command, Direct, Evolution, Projection, Query, Service
+
+VERSION = "0.1.0"
+
+PROJECTION = Projection(
+    schema=Path(__file__).with_name("schema.sql"),
+    version=1,
+    filters=(
+        subjects.of_service(model.BOARD),
+        subjects.of_kind("memory", "document"),
+        subjects.of_entities("rooms", subjects.HUB, "user"),
+        *rooms_seen.FILTERS,
+    ),
+    apply={
+        events_pb2.TaskMoved: projection.task_moved,
+        events_pb2.ClaimRenewed: projection.claim_renewed,
+        memory_pb2.DocumentWritten: projection.document_written,
+        memory_pb2.DocumentRemoved: projection.document_removed,
+        rooms_pb2.RoomCreated: rooms_seen.room_created,
+        rooms_pb2.RoomChanged: rooms_seen.room_changed,
+        rooms_pb2.RoomImported: rooms_seen.room_imported,
+        rooms_pb2.MemberSaved: rooms_seen.member_saved,
+        rooms_pb2.MemberRemoved: rooms_seen.member_removed,
+        rooms_pb2.UserSaved: projection.user_saved,
+    },
+    entities={
+        events_pb2.TaskMoved: (Evolution(events_pb2.TaskState, model.move),),
+        events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
+    },
+    room_tables=("room", "member", "claim"),
+    swept_tables={"task": "room_id, document_id"},
+    erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
+    feed=False,
+)
+
+
+def service() -> Service:
+    """The service as the kernel runs it."""
+    return Service(
+        name=model.BOARD,
+        version=VERSION,
+        projection=PROJECTION,
+        commands=_commands(),
+        queries=(Query(service_pb2.ListTasksRequest, queries.list_tasks),),
+        direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
+        reactions=(reactions.FOLLOWER,),
+        workers=(expiry.watch_claims,),
+    )
+
+
+def _commands() -> tuple[Command, ...]:
+    pb, claims = service_pb2, commands_claims
+    return (
+        Command(
+            pb.ClaimTaskRequest,
+            loads.for_claim,
+            claims.claim_task,
+            claims.answer_claim,
+            fresh=True,
+            then=reactions.follow,
+        ),
+        Command(pb.RenewClaimRequest, loads.for_holder, claims.renew_claim, claims.answer_renew, fresh=True),
+        Command(pb.ReleaseTaskRequest, loads.for_holder, claims.release_task, claims.answer_release, fresh=True),
+        Command(
+            pb.MoveTaskRequest,
+            loads.for_move,
+            commands_moves.move_task,
+            commands_moves.answer_move,
+            fresh=True,
+            then=reactions.follow,
+        ),
+        Command(
+            pb.ExpireClaimRequest, loads.for_expire, claims.expire_claim, claims.answer_expire, callers=(model.BOARD,)
+        ),
+    )

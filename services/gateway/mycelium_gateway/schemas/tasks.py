@@ -1,0 +1,152 @@
+"""The board as HTTP has it: tasks, and who holds them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mycelium_gateway.schemas.shape import Body, Shape, WrittenHandle, shown_as
+
+MOST_TTL_S = 7 * 24 * 3600
+TASK = {
+    "key": "work/ship-passkey-login",
+    "thread": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa",
+    "title": "Ship passkey login",
+    "status": "open",
+    "kind": "task",
+    "assignee": "sec",
+    "blocked_by": None,
+    "holder": "sec",
+    "expires_at": "2026-09-03T17:11:07.250Z",
+    "meta": {"title": "Ship passkey login", "status": "open", "assignee": "@sec"},
+    "version": 2,
+    "created_by": "avery",
+    "created_at": "2026-09-03T16:41:07.250Z",
+    "updated_by": "avery",
+    "updated_at": "2026-09-03T16:41:07.250Z",
+}
+CLAIM = {
+    "task": "work/ship-passkey-login",
+    "thread": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa",
+    "holder": "sec",
+    "token": 4182,
+    "expires_at": "2026-09-03T17:11:07.250Z",
+    "ttl_s": 1800,
+    "taken_from": None,
+}
+
+
+class NewTask(Body):
+    """What is to be done."""
+
+    title: str = Field(description="In one line; the key is made from it.", examples=["Ship passkey login"])
+    value: str = Field("", description="More about it (markdown).")
+    assign: WrittenHandle | None = Field(None, description="Whom it is for.", examples=["sec"])
+    parent: str | None = Field(None, description="The task that it is a part of.")
+    kind: str | None = Field(None, description="What sort of thing it is.", examples=["decision"])
+    handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
+
+
+class Proof(Body):
+    """Who asks, and under which claim."""
+
+    handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
+    token: int | None = Field(
+        None, ge=1, le=2**63 - 1, description="Of the claim. Without one the handle counts; an old one is refused."
+    )
+    note: str = Field("", max_length=2_000, description="What others should know.")
+
+
+class Claiming(Body):
+    """Who is to hold a task, and for how long."""
+
+    handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
+    to: WrittenHandle | None = Field(None, description="Who is to hold it; absent: who asks.")
+    ttl_s: int | None = Field(None, ge=1, le=MOST_TTL_S, description="For how many seconds; absent: 30 minutes.")
+    force: bool = Field(False, description="End another's claim by it.")
+
+
+class Renewal(Body):
+    """Which claim is to last longer."""
+
+    handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
+    token: int | None = Field(None, ge=1, le=2**63 - 1, description="Of the claim.")
+    ttl_s: int | None = Field(None, ge=1, le=MOST_TTL_S, description="Absent: as long as it was taken for.")
+
+
+class Blocking(Proof):
+    """What a task waits for."""
+
+    on: str = Field("", max_length=500, description="What it waits for.", examples=["#502"])
+    clear: bool = Field(False, description="It waits no longer.")
+
+
+class Answering(Proof):
+    """What was decided."""
+
+    answer: str = Field(description="One of the decision's `options`, where it has any.", examples=["15m"])
+
+
+class Task(Shape):
+    """A row of the board: a document, and who holds it."""
+
+    model_config = shown_as(TASK)
+
+    key: str
+    thread: str
+    title: str
+    status: str
+    kind: str
+    assignee: str | None
+    blocked_by: str | None
+    holder: str | None = Field(description="Null: nobody holds it.")
+    expires_at: str | None = Field(description="When the claim ends unless it is renewed.")
+    meta: dict[str, Any] = Field(description="All fields of its document.")
+    version: int
+    created_by: str
+    created_at: str
+    updated_by: str
+    updated_at: str
+
+
+class Board(Shape):
+    """Rows of a room's board."""
+
+    model_config = shown_as(
+        {"room": "demo", "items": [TASK], "next": None, "needs_you": 0, "in_flight": 1, "resolved": 0}
+    )
+
+    room: str
+    items: list[Task]
+    next: None = Field(description="Always null: a board has one page.")
+    needs_you: int
+    in_flight: int
+    resolved: int
+
+
+class Claim(Shape):
+    """Who holds a task, until when, and what proves it."""
+
+    model_config = shown_as(CLAIM)
+
+    task: str
+    thread: str
+    holder: str
+    token: int | None = Field(description="Shown to the holder alone.")
+    expires_at: str
+    ttl_s: int
+    taken_from: str | None = Field(description="Whose claim ended by this.")
+
+
+class Moved(Shape):
+    """What was done to a task."""
+
+    model_config = shown_as({"task": "work/ship-passkey-login", "thread": TASK["thread"], "held_by": "sec"})
+
+    task: str
+    thread: str
+    held_by: str | None = Field(description="Who held it, or holds it still.")
+
+
+Filter = Literal["needs-you", "in-flight", "resolved", "all"]
