@@ -46,9 +46,9 @@ def headline(runtime: Runtime, room_id: str, document_id: str) -> Headline:
 
 
 def removed_since(runtime: Runtime, room_id: str, document_id: str, version: int) -> bool:
-    """Whether the removal of the file that held a version is a fact already."""
-    sql = """SELECT 1 FROM version WHERE room_id = ? AND document_id = ? AND version > ? AND removed = 1 AND origin = ?
-      LIMIT 1"""
+    """Whether the removal of the file that held a version is a fact already, or is that version."""
+    sql = """SELECT 1 FROM version WHERE room_id = ?1 AND document_id = ?2 AND removed = 1
+      AND (version = ?3 OR (version > ?3 AND origin = ?4)) LIMIT 1"""
     return _tables(runtime).one(sql, room_id, document_id, version, views_pb2.ORIGIN_FILE) is not None
 
 

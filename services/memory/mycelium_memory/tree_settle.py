@@ -204,7 +204,8 @@ class Settler:
     async def _delete(self, view: View) -> bool:
         """The document was removed, and nobody has touched its file."""
         assert view.found is not None
-        self.keep(await self.store.remove(view.slot, view.found), view.slot, view.base_version)
+        kept = await self.store.remove(view.slot, view.document.version, view.found)
+        self.keep(kept, view.slot, view.base_version)
         return True
 
     async def _gone(self, view: View) -> bool:

@@ -112,8 +112,16 @@ class Store:
 
         return await self._do(run)
 
-    async def remove(self, slot: Slot, before: Found) -> Kept:
+    async def remove(self, slot: Slot, version: int, before: Found) -> Kept:
+        """Take away the file of a document that was removed by a version, which is noted first.
+
+        So a process that is killed on the way never finds that somebody else has removed the file.
+        """
+
         def run(disk: Disk, bases: Bases) -> Kept:
+            bases.put(
+                slot.room.id, slot.document_id, Base(slot.key, version, before.digest, exact=False), before.signature
+            )
             kept = disk.remove(slot.place, slot.document_id, before)
             bases.forget(slot.room.id, slot.document_id)
             bases.mend(slot.room.id, slot.path, 2**62)

@@ -11,6 +11,7 @@ import pytest
 from mycelium_kernel import testing
 from mycelium_memory import tree_open
 from mycelium_memory.model import document_id
+from mycelium_memory.tree_base import Bases, every_problem
 from services.memory.tests.tree import Desk, desk_at, until, until_body
 
 
@@ -184,6 +185,26 @@ async def test_what_a_killed_process_left_is_no_edit_however_long_ago(desk: Desk
     assert [await desk.body(key) for key in ("a", "b")] == ["later 59", "later 59"]
     assert [len(await desk.versions(key)) for key in ("a", "b")] == [61, 61]
     await until(lambda: not list(folder.glob(".mycelium-*")), "the hidden file is gone")
+
+
+async def test_a_process_killed_while_it_takes_a_file_away_removes_nothing_more(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a document that was written again since: its file is not there, and nobody has removed it by hand."""
+    folder = await desk.room()
+    await desk.set("a", "one")
+    await desk.same()
+    with monkeypatch.context() as patched:
+        patched.setattr(Bases, "forget", lambda *_where: 1 / 0)  # what comes after the file was taken away
+        await desk.remove("a")
+        await until(lambda: not (folder / "a.md").exists(), "the file is taken away")
+        await desk.stop()
+    await desk.start(tree=False)
+    await desk.set("a", "again")
+    await desk.restart()
+    assert (await desk.same())["a.md"].endswith("\nagain\n")
+    assert [version.removed for version in await desk.versions("a")] == [False, True, False]
+    assert not every_problem(desk.root)
 
 
 async def test_notes_that_are_damaged_are_made_anew(desk: Desk) -> None:
