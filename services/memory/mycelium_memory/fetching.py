@@ -7,7 +7,9 @@ or with a line that says why not. Without the setting nothing here runs, and not
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from mycelium_memory.models import BGE
 from mycelium_memory.standalone import die_with_parent
 
 FETCH_S = 900.0
+NEEDED = 150_000_000  # bytes on the disk, of which the files take 70 million
+SHA256 = 64  # digits of the name under which a large file is kept: its digest, as it was announced
 
 
 async def fetch(folder: Path, within_s: float = FETCH_S) -> str:
@@ -39,9 +43,29 @@ async def fetch(folder: Path, within_s: float = FETCH_S) -> str:
 def main() -> None:
     """Fetch them, whole or not at all."""
     die_with_parent()
+    folder = Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if free < NEEDED:  # the library would try again and again
+        raise SystemExit(f"{folder} has {free // 1_000_000} MB left, {NEEDED // 1_000_000} are needed")
     from fastembed import TextEmbedding
 
-    TextEmbedding(BGE, cache_dir=sys.argv[2], lazy_load=True)
+    try:
+        TextEmbedding(BGE, cache_dir=str(folder), lazy_load=True)
+    finally:
+        damaged = [file for file in folder.glob("models--*/blobs/*") if _is_damaged(file)]
+        for file in damaged:
+            file.unlink()
+    if damaged:
+        raise SystemExit("a file is not what was announced: it was damaged on its way")
+
+
+def _is_damaged(file: Path) -> bool:
+    """The library looks at sizes alone."""
+    if len(file.name) != SHA256:
+        return False
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() != file.name
 
 
 if __name__ == "__main__":
