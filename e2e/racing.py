@@ -12,7 +12,7 @@ from typing import Any
 from e2e import crowd, linear
 from e2e.linear import Call
 from e2e.register import Answer, Asked, History, State, step
-from e2e.room import Room
+from e2e.room import Document, Room
 
 ANSWER_S = 10.0
 Stir = Callable[["Race"], Coroutine[Any, Any, None]]
@@ -89,25 +89,31 @@ class Race:
     def verdict(self) -> None:
         """The history fits one order on each key, and what was written is what is kept."""
         found = linear.fault(self.history, State(), step)
-        assert found is None, f"seed {self.seed}: {found}"
+        assert found is None, f"seed {self.seed}: {found}\n  what is kept\n{self._told(found.on)}"
         assert not self.unanswered, f"seed {self.seed}: never answered: {self.unanswered}"
         for key in sorted({call.on for call in self.history}):
-            kept = self._kept(key)
+            kept = {row["version"]: row["summary"] for row in self._kept(key)}
             assert sorted(kept) == list(range(1, len(kept) + 1)), f"seed {self.seed}: versions of {key}: {sorted(kept)}"
             lost = [call.asked for call in self.history if call.on == key and _is_lost(call.asked, kept)]
             assert not lost, f"seed {self.seed}: acknowledged, and not kept under {key}: {lost}"
 
-    def _kept(self, key: str) -> dict[int, str]:
-        """The text of each version; empty for a removal."""
-        rows: list[dict[str, Any]] = []
-        cursor = ""
-        while True:
+    def _kept(self, key: str) -> list[Document]:
+        """Every version, the newest first."""
+        rows: list[Document] = []
+        cursor: str | None = ""
+        while cursor is not None:
             query: dict[str, Any] = {"view": "versions", "limit": 1000, **({"cursor": cursor} if cursor else {})}
-            page = self.room.api.get(self.room.at("memory", *key.split("/"), **query)).ok(200).json
-            rows += page["items"]
-            cursor = page["next"]
-            if not cursor:
-                return {row["version"]: row["summary"] for row in rows}
+            page = self.room.api.get(self.room.at("memory", *key.split("/"), **query))
+            if page.status != 200:
+                return rows
+            rows += page.json["items"]
+            cursor = page.json["next"]
+        return rows
+
+    def _told(self, key: str) -> str:
+        """Every version in a line: what a fault is compared with."""
+        said = ("version", "updated_by", "origin", "summary", "removed")
+        return "\n".join(f"    {[row[name] for name in said]}" for row in self._kept(key))
 
 
 def _is_lost(asked: Asked, kept: dict[int, str]) -> bool:
