@@ -73,7 +73,14 @@ class Filled:
                 await asyncio.sleep(0.5)
             while not self._is_indexed():
                 await asyncio.sleep(0.5)
+                await self.connect()
         self.filled_s = time.monotonic() - began
+
+    async def connect(self) -> None:
+        """Anew, before each round: the hub ends lines on which nothing comes, while the others are measured."""
+        self.wire.close()
+        self.wire = Wire(self._port)
+        await self.wire.request("GET", "/api/rooms", headers=HANDLE)
 
     def _is_indexed(self) -> bool:
         """Whether the index of vectors was built, which is done in a copy; few have none."""
@@ -92,6 +99,7 @@ class Filled:
 
     async def measure_meaning(self, count: int) -> list[float]:
         """Questions that no section has a word of."""
+        await self.connect()
         samples = []
         for number in self._numbers(count):
             began = now_ms()
@@ -105,15 +113,18 @@ class Filled:
 
     async def measure_both(self, count: int) -> list[float]:
         """Questions with a common word and two rarer ones."""
+        await self.connect()
         return [await self._timed(f"q{number} {asked()}") for number in self._numbers(count)]
 
     async def measure_again(self, count: int) -> list[float]:
         """One question again and again."""
+        await self.connect()
         await self.search("q1 word1")
         return [await self._timed("q1 word1") for _ in range(count)]
 
     async def measure_write(self, count: int) -> list[float]:
         """From the answer to a write until a search has answered that finds it by meaning."""
+        await self.connect()
         samples = []
         for _ in range(count):
             self._written += 1
@@ -127,6 +138,7 @@ class Filled:
 
     async def measure_graph(self, count: int) -> list[float]:
         """All documents of room 0 and the links between them."""
+        await self.connect()
         samples = []
         for _ in range(count):
             began = now_ms()
