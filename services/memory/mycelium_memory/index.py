@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mycelium.memory.v1 import views_pb2
 from mycelium_kernel import tasks
 from mycelium_kernel.errors import Unavailable
-from mycelium_memory import models, pieces, sections, words
+from mycelium_memory import models, pieces, sections, views, words
 from mycelium_memory.embedding import Embedder
 from mycelium_memory.fetching import fetch
 from mycelium_memory.meaning import Meaning, Text
@@ -75,8 +75,7 @@ class Documents:
 
 
 def _passages(key: str, text: str, held: views_pb2.Content) -> Iterator[tuple[str, str]]:
-    headings = [sections.Heading(one.title, one.level, one.start) for one in held.headings]
-    found = sections.parted(text, headings)
+    found = sections.parted(text, views.headings(held))
     for number, section in enumerate(found):
         for piece in pieces.pieces(words.about(key, found, number), text[section.start : section.end]):
             yield section.slug, piece
