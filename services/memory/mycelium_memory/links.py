@@ -24,6 +24,7 @@ from mycelium_memory import markdown
 
 LINKS = 1_000
 LINK_CHARACTERS = 1_000  # between its brackets
+MARKS = 50_000  # places of a text where a rule has something to do: about 15 µs each
 TYPES = ("supersedes", "superseded-by", "depends-on", "part-of", "relates-to")
 
 Kind = Literal["wiki", "url", "embed", "field"]
@@ -100,7 +101,7 @@ def _field(written: str) -> Link | None:
 def _of_text(body: str) -> Iterator[Link]:
     if not may_link(body):
         return
-    fault = markdown.too_much(body)
+    fault = markdown.too_much(body) or _too_many_marks(body)
     if fault:
         raise Refusal("content.too_large", f"the text has links and {fault}; split it")
     blocks = markdown.blocks(body)
@@ -109,35 +110,52 @@ def _of_text(body: str) -> Iterator[Link]:
             yield from _of_block(token, blocks)
 
 
+def _too_many_marks(body: str) -> str:
+    marks = sum(1 for _ in STOP.finditer(body))
+    return f"{marks:,} brackets, backticks and the like, where {MARKS:,} can be read" if marks > MARKS else ""
+
+
 def _of_block(token: Token, blocks: markdown.Blocks) -> Iterator[Link]:
     """The links of one paragraph or heading."""
-    assert token.map
     parser = _inline_parser()
     found: list[Token] = []
     parser.inline.parse(token.content, parser, {}, found)
-    line, passed = token.map[0], 0
+    places = _Places(token, blocks)
     for each in found:
         if each.type not in {"wiki", "embed", "url"}:
             continue
         link = _address(each.content) if each.type == "url" else _wiki(each.content)
         if link is None:
             continue
-        line += token.content.count("\n", passed, each.meta["start"])
-        passed = each.meta["start"]
-        start = _place(token.content, passed, line, blocks)
+        start = places.of(each.meta["start"])
         kind: Kind = "url" if each.type == "url" else "embed" if each.type == "embed" else "wiki"
-        end = start + each.meta["end"] - passed
+        end = start + each.meta["end"] - each.meta["start"]
         yield Link(link.target, kind, link.section, link.text, "", link.room, start, end)
 
 
-def _place(content: str, position: int, line: int, blocks: markdown.Blocks) -> int:
-    """Where a position of a block's content is in the text: there, marks of lists and quotes stand before it."""
-    begin = content.rfind("\n", 0, position) + 1
-    end = (content + "\n").find("\n", begin)
-    here = content[begin:end]
-    before = len(here) - len(here.lstrip())
-    column = blocks.lines[line].rfind(here.strip())
-    return blocks.starts[line] + column + position - begin - before
+class _Places:
+    """Where positions of a block's content are in the text: there, marks of lists and quotes stand before each line.
+
+    Asked in order, so that each line is looked at once, however many links it has.
+    """
+
+    def __init__(self, token: Token, blocks: markdown.Blocks) -> None:
+        assert token.map
+        self._content, self._blocks = token.content, blocks
+        self._enter(token.map[0], 0)
+
+    def of(self, position: int) -> int:
+        while position > self._end:
+            self._enter(self._line + 1, self._end + 1)
+        return position + self._shift
+
+    def _enter(self, line: int, begin: int) -> None:
+        end = self._content.find("\n", begin)
+        self._line, self._end = line, end if end >= 0 else len(self._content)
+        here = self._content[begin : self._end]
+        before = len(here) - len(here.lstrip())
+        column = self._blocks.lines[line].rfind(here.strip())
+        self._shift = self._blocks.starts[line] + column - begin - before
 
 
 def _wiki(inner: str) -> Link | None:
@@ -227,10 +245,11 @@ def _url_rule(state: StateInline, silent: bool) -> bool:
 
 def _trimmed(url: str, before: str) -> str:
     """An address without what belongs to the sentence around it."""
+    unopened = url.count(")") - url.count("(")
     while True:
         shorter = url.rstrip(AFTER)
-        if shorter.endswith(")") and shorter.count(")") > shorter.count("("):
-            shorter = shorter[:-1]
+        if shorter.endswith(")") and unopened > 0:
+            shorter, unopened = shorter[:-1], unopened - 1
         if before == "_" and shorter.endswith("_"):
             shorter, before = shorter[:-1], ""
         if shorter == url:

@@ -146,15 +146,35 @@ def test_a_text_that_would_take_too_long_is_refused_when_it_has_links(line: str)
     assert caught.value.slug == "content.too_large"
 
 
-@pytest.mark.parametrize(
-    ("part", "size"),
-    [(part, KB512) for part in ("[", "![[", "[[a", "[[]]", "` ", "``` ` ", "\\[", "<!-- -->", "myc://)", "*a ", "<a ")]
-    + [("<!--", 4 * KB512)],
-)
-def test_no_text_takes_long(part: str, size: int) -> None:
+@pytest.mark.parametrize("part", ["[", "[[a", "[[]]", "` ", "``` ` ", "<!-- -->", "<!--", "myc://)", "*a ", "<a "])
+def test_no_text_takes_long(part: str) -> None:
     """What is hard to read is read once: a rule that looked at it again and again would not end in a test's time."""
-    body = "see [[the/start]] " + part * (size // len(part))
+    marks = len(links.STOP.findall(part))
+    times = links.MARKS // (marks + 1) if marks else KB512 // len(part)
+    body = "see [[the/start]] " + part * times
     assert links.extract(body, {})[0].target == "the/start"
+
+
+@pytest.mark.parametrize("part", ["![[", "\\[[", "`", "<!--", "myc://)", "[[a]] "])
+def test_a_text_of_nothing_but_marks_is_refused_when_it_may_have_links(part: str) -> None:
+    """Each place where something may begin takes its time, and others wait meanwhile."""
+    with pytest.raises(Refusal, match=r"brackets, backticks and the like, where 50,000 can be read; split it"):
+        links.extract("[[a]]" + part * (links.MARKS + 1), {})
+
+
+def test_many_links_in_a_long_line_are_placed_in_one_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at the whole line for each of its links takes seconds when it is half a megabyte."""
+    looks: list[int] = []
+    enter = links._Places._enter
+
+    def counted(places: links._Places, line: int, begin: int) -> None:
+        looks.append(line)
+        enter(places, line, begin)
+
+    monkeypatch.setattr(links._Places, "_enter", counted)
+    body = "> " + "x" * 100_000 + " [[a]]" * 900 + "\n> [[b]]"
+    assert [body[link.start : link.end] for link in links.extract(body, {})] == ["[[a]]"] * 900 + ["[[b]]"]
+    assert looks == [0, 1]
 
 
 DOCUMENTS = {
