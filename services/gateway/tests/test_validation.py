@@ -128,3 +128,36 @@ async def test_what_a_value_should_be_is_told_in_words(
     found = (await http.request(method, f"/api/rooms/demo{path}", json=body)).json()
     assert (found["slug"], found["detail"]) == ("request.invalid", said)
     assert found["errors"][0]["where"] == said.partition(":")[0]
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/messages"), ("PUT", "/memory/a"), ("PATCH", "/memory/a")])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\xff",
+        b'{"value": "\xff"}',
+        b'{"value": "\\ud800"}',
+        b'{"value": {"\\udfff": 1}}',
+        b'{"value": 1, "tags": ["\\ud800"]}',
+        b'{"value": 1, "meta": {"a": "\\ud800"}}',
+        b'{"value": ' + b"[" * 100_000,
+        b"{",
+        b"{} {}",
+    ],
+    ids=lambda raw: str(raw[:30]),
+)
+async def test_what_is_no_json_is_refused(http: httpx2.AsyncClient, method: str, path: str, raw: bytes) -> None:
+    """By every kind of route: halves of characters, other encodings, and depths that no parser follows, too."""
+    headers = {"Mycelium-Handle": "avery", "Content-Type": "application/json"}
+    response = await http.request(method, f"/api/rooms/demo{path}", content=raw, headers=headers)
+
+    assert (response.status_code, response.json()["slug"]) == (422, "request.invalid")
+    assert response.json()["detail"].startswith("body: not JSON: ")
+
+
+async def test_a_number_that_nobody_can_write_down_is_refused(http: httpx2.AsyncClient) -> None:
+    """One of more than 4,300 digits can't be made a text again."""
+    headers = {"Mycelium-Handle": "avery", "Content-Type": "application/json"}
+    for raw in (b"9" * 5_000, b"[" + b"9" * 5_000 + b"]"):
+        response = await http.put("/api/rooms/demo/memory/a", content=b'{"value": ' + raw + b"}", headers=headers)
+        assert (response.status_code, response.json()["slug"]) == (422, "request.invalid")

@@ -7,6 +7,7 @@ hub. Routes of the plain form need none of it; FastAPI still describes them, and
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from json import JSONDecodeError
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
@@ -31,6 +32,27 @@ class PlainRoute(APIRoute):
         super().__init__(path, endpoint, **options)
         if _is_plain(self.dependant):
             self.app = _serve(endpoint, *_body(self.dependant))
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Bodies of other routes are read by the same parser, so that what is no JSON to one is none to any."""
+        handle = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+class StrictRequest(Request):
+    """A request whose body is JSON in UTF-8 of whole characters, or none."""
+
+    async def json(self) -> Any:
+        """The body. Raises what FastAPI takes for a broken body."""
+        raw = await self.body()
+        try:
+            return from_json(raw)
+        except ValueError as error:
+            raise JSONDecodeError(str(error), raw.decode(errors="replace"), 0) from None
 
 
 def _is_plain(dependant: Dependant) -> bool:
