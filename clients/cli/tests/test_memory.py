@@ -89,3 +89,41 @@ def test_an_at_before_a_file_s_name_is_text_and_says_so(
     assert ran.err == "the text @api notes.md was stored; what the file holds: --file 'api notes.md'\n"
     assert run("memory", "set", "notes/a", "@julia").err == ""
     assert [one.document() for one in scripted.received] == [{"value": "@api notes.md"}, {"value": "@julia"}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "body"),
+    [
+        ("--expandable", {"expandable": True}),
+        ("--no-expandable", {"expandable": False}),
+        ("--embed", {"embed": True}),
+        ("--no-embed", {"embed": False}),
+    ],
+)
+def test_what_is_switched_on_can_be_switched_off(
+    scripted: ScriptedHub, typed: str, body: dict[str, bool], run: Run
+) -> None:
+    """Alone, without writing the text again; what is not given stays as it is."""
+    scripted.play(answer(200, WRITTEN))
+    assert run("memory", "set", "notes/a", typed).status == 0
+    assert scripted.received[0].line.startswith("PATCH ")
+    assert scripted.received[0].document() == body
+
+
+@pytest.mark.parametrize("query", ["", " "])
+def test_a_search_for_nothing_says_so(scripted: ScriptedHub, query: str, run: Run) -> None:
+    """Before anything is asked: the hub would call the question missing, which it was not."""
+    ran = run("memory", "search", query)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "error: nothing to look for: the query is empty. Next: mycelium memory ls\n"
+    assert scripted.received == []
+
+
+def test_a_version_that_is_a_removal_is_told_with_where_it_came_from(scripted: ScriptedHub, run: Run) -> None:
+    """In one bracket, whether or not there are words before it."""
+    row = {"updated_by": "kim", "updated_at": "2020-01-01T00:00:00.000Z", "moved_from": None, "conflicted": False}
+    removed = {**row, "version": 2, "removed": True, "summary": "", "origin": "file"}
+    first = {**row, "version": 1, "removed": False, "summary": "said", "origin": "call"}
+    scripted.play(answer(200, {"key": "notes/a", "items": [removed, first], "next": None}))
+    lines = run("memory", "history", "notes/a").out.splitlines()
+    assert [line.rpartition("ago")[2].strip() for line in lines[1:]] == ["(removed, edited as a file)", "said"]

@@ -144,3 +144,10 @@ def not_found(room: RoomRow, key: str, near: list[str]) -> Refusal:
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     detail = f"there is no memory {key!r} in {room.name!r}{hint}"
     return Refusal("memory.not_found", detail, next=f"mycelium memory ls --room {where}", near=near)
+
+
+def was_removed(room: RoomRow, key: str, version: int, removed_by: str) -> Refusal:
+    """The refusal of a key whose document was removed: what it held can still be read."""
+    detail = f"@{removed_by} removed {key!r} in {room.name!r} (version {version})"
+    next_command = f"mycelium memory history {shlex.quote(key)} --room {shlex.quote(room.name)}"
+    return Refusal("memory.not_found", detail, next=next_command)

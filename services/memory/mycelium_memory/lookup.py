@@ -5,7 +5,7 @@ from __future__ import annotations
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 from mycelium_memory import keys
-from mycelium_memory.commands_documents import not_found
+from mycelium_memory.commands_documents import not_found, was_removed
 from mycelium_memory.model import RoomRow, document_id
 from mycelium_memory.rooms_seen import near
 
@@ -24,8 +24,10 @@ def near_keys(tables: Tables, room: RoomRow, key: str) -> list[str]:
 
 
 def missing(tables: Tables, room: RoomRow, key: str) -> Refusal:
-    """The refusal of a key that names no document, with the keys that may have been meant."""
-    return not_found(room, key, near_keys(tables, room, key))
+    """The refusal of a key that names no document: who removed it, or the keys that may have been meant."""
+    sql = "SELECT key, version, updated_by FROM document WHERE room_id = ? AND document_id = ? AND removed = 1"
+    gone = tables.one(sql, room.id, document_id(keys.fold(key)))
+    return was_removed(room, *gone) if gone else not_found(room, key, near_keys(tables, room, key))
 
 
 def identify(key: str) -> tuple[str, str]:

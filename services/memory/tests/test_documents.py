@@ -54,8 +54,10 @@ def test_a_removal_ends_a_document_and_keeps_its_versions_and_thread(demo: Hub) 
     thread = demo.write("a", "one").thread
     demo.later(seconds=1)
     assert demo.remove("a", by="kim") == 2
-    demo.refused("memory.not_found", pb.GetDocumentRequest(room="demo", key="a"))
-    demo.refused("memory.not_found", pb.RemoveDocumentRequest(room="demo", key="a"))
+    for request in (pb.GetDocumentRequest(room="demo", key="A"), pb.RemoveDocumentRequest(room="demo", key="a")):
+        refusal = demo.refused("memory.not_found", request)
+        assert refusal.detail == "@kim removed 'a' in 'demo' (version 2)"
+        assert refusal.next == "mycelium memory history a --room demo"
     assert demo.was("a", version=1).content.body == "one"
     assert [(one.version, one.removed, one.updated_by) for one in demo.versions("a")] == [
         (2, True, "kim"), (1, False, "avery"),

@@ -126,10 +126,11 @@ def draw_history(page: Document, now_s: float, paint: Paint) -> Iterator[str]:
 
 
 def _said(version: Document) -> str:
-    remarks = [f"was {version['moved_from']}"] if version["moved_from"] else []
+    remarks = ["removed"] if version["removed"] else []
+    remarks += [f"was {version['moved_from']}"] if version["moved_from"] else []
     remarks += (
         [{"file": "edited as a file", "import": "imported"}[version["origin"]]] if version["origin"] != "call" else []
     )
     remarks += ["met another write"] if version["conflicted"] else []
-    text = "(removed)" if version["removed"] else clean_line(version["summary"])
-    return f"{text} ({', '.join(remarks)})" if remarks else text
+    said = [clean_line(version["summary"])] if version["summary"] else []
+    return " ".join([*said, f"({', '.join(map(clean_line, remarks))})"] if remarks else said)

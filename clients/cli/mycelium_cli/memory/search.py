@@ -8,6 +8,7 @@ import click
 from mycelium_cli.api import Query, api_path
 from mycelium_cli.command import command, room_option
 from mycelium_cli.context import Here
+from mycelium_cli.errors import usage
 from mycelium_cli.output import Paint, age, at, clean, clean_line
 from mycelium_cli.periods import zone
 from mycelium_cli.room.messages import needs_zone
@@ -49,7 +50,7 @@ def search(
     By which model it was searched goes to stderr.
     """
     asked: Query = {
-        "q": one_text(query, 'mycelium memory search "all of it in quotes"'),
+        "q": _wanted(query),
         "prefix": prefix,
         "tag": list(tags) or None,
         "author": author,
@@ -62,6 +63,13 @@ def search(
     here.out.answer(found, lambda data, paint: draw(data, time.time(), paint))
     if not here.json:
         here.out.note(remark(found["meaning"]))
+
+
+def _wanted(typed: tuple[str, ...]) -> str:
+    text = one_text(typed, 'mycelium memory search "all of it in quotes"') or ""
+    if not text.strip():
+        raise usage("nothing to look for: the query is empty", "mycelium memory ls")
+    return text
 
 
 def draw(found: Document, now_s: float, paint: Paint) -> Iterator[str]:

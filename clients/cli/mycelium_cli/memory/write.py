@@ -77,8 +77,8 @@ def tags_of(typed: str | None) -> list[str] | None:
 @click.option("--file", "-f", metavar="FILE", help="Read the value from a file; - for stdin.")
 @click.option("--tags", "-t", metavar="A,B", help="Tags, all of them; an empty text takes them away.")
 @click.option("--meta", "-m", metavar="NAME=VALUE", multiple=True, help="A field of your own; NAME= removes it.")
-@click.option("--no-embed", "unsearched", is_flag=True, help="Leave it out of the search by meaning.")
-@click.option("--expandable", is_flag=True, help="Let other memories embed its text.")
+@click.option("--embed/--no-embed", default=None, help="Take it into the search by meaning, or leave it out.")
+@click.option("--expandable/--no-expandable", default=None, help="Let other memories embed its text, or no more.")
 @click.option("--expect", metavar="N", type=click.IntRange(0), help="Only if it is at this version; 0: not there yet.")
 @click.argument("memory", metavar="KEY")
 @click.argument("value", nargs=-1, metavar="[VALUE|-]")
@@ -90,8 +90,8 @@ def set_(
     file: str | None,
     tags: str | None,
     meta: tuple[str, ...],
-    unsearched: bool,
-    expandable: bool,
+    embed: bool | None,
+    expandable: bool | None,
     expect: int | None,
     memory: str,
     value: tuple[str, ...],
@@ -105,8 +105,8 @@ def set_(
     here.handle(handle)
     typed = one_text(value, 'mycelium memory set KEY "all of it in quotes"')
     stored = value_of(typed, file)
-    flags = {"expandable": expandable or None, "embed": False if unsearched else None}
-    body: dict[str, Any] = {"meta": fields_of(meta) or None, "tags": tags_of(tags), **flags}
+    switches = {"expandable": expandable, "embed": embed}
+    body: dict[str, Any] = {"meta": fields_of(meta) or None, "tags": tags_of(tags), **switches}
     body = {name: given for name, given in body.items() if given is not None}
     if stored is None and not body:
         raise usage("no value was given", 'mycelium memory set KEY "text" (or --file notes.md, --file - for stdin)')
