@@ -193,6 +193,9 @@ def _check(text: str, before: yaml_text.Mapping, changes: Mapping[str, Json]) ->
     values = {name: value for name, value in before.values.items() if name not in changes}
     values |= {name: value for name, value in changes.items() if value is not None}
     again = yaml_text.read(text)
+    lost = [name for name in changes if again and again.values.get(name) != values.get(name)]
+    if lost:
+        raise Fault(f"{lost[0]!r} could not be read back as it is; make its numbers shorter, or texts")
     if again is None or again.values != values:
         raise Fault(f"one of {', '.join(map(repr, changes))} does not stand by itself: others refer to it")
     if sorted(again.comments) != sorted(before.comments):

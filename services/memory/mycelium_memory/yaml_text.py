@@ -98,8 +98,10 @@ def read(text: str) -> Mapping | None:
             if mended is None:
                 raise _fault(error) from None
             text = mended
-        except (Fault, RecursionError):
+        except Fault:
             raise
+        except RecursionError:  # the library's own, by marks that open one thing in another without end
+            raise Fault(f"more than {NESTING} lists and mappings lie within each other") from None
         except Exception as error:  # the library has more kinds of errors than its own, for escapes and tags
             raise Fault(f"not legal YAML: {' '.join(str(error).split())}"[:200]) from None
     raise Fault(f"more than {MENDED} places have to be put in quotes")

@@ -112,6 +112,7 @@ def test_a_value_replaces_a_text_and_a_text_a_value(demo: Hub) -> None:
         ("memory.field_invalid", {"body": "a", "fields_json": '{"": 3}'}),
         ("memory.field_invalid", {"body": "a", "fields_json": '{"a\\nb": 3}'}),
         ("memory.field_invalid", {"body": "a", "fields_json": json.dumps({"a": "x" * 65536})}),
+        ("memory.field_invalid", {"body": "a", "fields_json": json.dumps({"a": [1] * 1_000_000})}),
         ("memory.links_too_many", {"body": "[[a]]" * 1001}),
         ("memory.tag_invalid", {"body": "a", "tags": pb.Tags(tags=["a,b"])}),
         ("memory.tag_invalid", {"body": "a", "tags": pb.Tags(tags=[""])}),

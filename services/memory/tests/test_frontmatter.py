@@ -269,6 +269,8 @@ def test_fields_by_hand_are_read_as_people_mean_them(text: str, meta: dict[str, 
         ("a: 1\n...", "line 3: the fields end before their text does"),
         ("a: " + "[" * 101, "line 2: more than 100 brackets are not closed"),
         ("a:\n" + "".join(" " * depth + "- \n" for depth in range(1, 60)), "line 53: more than 50 lists and mappings"),
+        ("? " * 5_000, "more than 50 lists and mappings lie within each other"),
+        ("- ? " * 4_000 + "a", "more than 50 lists and mappings lie within each other"),
         ("a: &a [" + "1," * 200 + "]\nb: [" + "*a," * 20 + "]", "line 3: there are more than 2,000 values"),
         ("a: " + "x" * 40_000, "the fields have 40,004 bytes, at most 32,768 are allowed"),
     ],
@@ -405,3 +407,9 @@ def test_cutting_tells_what_is_no_mapping() -> None:
     assert fields.cut("# only\n") == ({}, "# only\n")
     with pytest.raises(Fault):
         fields.cut("a: [")
+
+
+def test_a_number_that_is_too_long_is_named() -> None:
+    """Whoever reads that something refers to it would look for what is not there."""
+    with pytest.raises(Refusal, match="'n' could not be read back as it is; make its numbers shorter, or texts"):
+        fields.change("a: 1\n", {"b": 1, "n": [10**400]})
