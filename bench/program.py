@@ -47,7 +47,7 @@ def bare(schema: Path) -> Service:
 
     schema.write_text(SCHEMA, encoding="utf-8")
     projection = Projection(
-        schema, 1, (subjects.of_service("rooms"),), {events_pb2.MessagePosted: apply}, {}, feed=False
+        (schema,), 1, (subjects.of_service("rooms"),), {events_pb2.MessagePosted: apply}, {}, feed=False
     )
     command = Command(service_pb2.PostMessageRequest, load, decide, answer)
     return Service(name="rooms", version="0.0.0", projection=projection, commands=(command,))

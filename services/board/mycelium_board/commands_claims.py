@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
-from mycelium_board.model import RoomRow, State, Task, latest, live, speaker
+from mycelium_board.model import State, Task, latest, live
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import RoomRow, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 

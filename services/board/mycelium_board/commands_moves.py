@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_board import commands_claims
 from mycelium_board.commands_claims import Holding, closed
-from mycelium_board.model import OPEN, live, speaker
+from mycelium_board.model import OPEN, live
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Fact
 

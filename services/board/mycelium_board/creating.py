@@ -11,10 +11,11 @@ from google.protobuf.message import Message
 
 from mycelium.board.v1 import service_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
-from mycelium_board import lookup, queries, rooms_seen
+from mycelium_board import lookup, queries
 from mycelium_board.commands_claims import unregistered
-from mycelium_board.model import OPEN, RoomRow, speaker
-from mycelium_kernel import names, subjects
+from mycelium_board.model import OPEN
+from mycelium_kernel import names, rooms_seen, subjects
+from mycelium_kernel.callers import RoomRow, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 
@@ -79,7 +80,7 @@ def _fields(
         fields["kind"] = request.kind
     if request.assignee:
         handle = names.handle(request.assignee)
-        if not lookup.is_known(tables, room, handle):
+        if not rooms_seen.is_registered(tables, room, handle):
             raise unregistered(room, handle)
         fields["assignee"] = f"@{handle}"
     if request.parent:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 from mycelium.board.v1 import service_pb2
-from mycelium_board import lookup, rooms_seen
+from mycelium_board import lookup
 from mycelium_board.commands_claims import Holding
 from mycelium_board.commands_moves import Moving
-from mycelium_board.model import RoomRow, State, Task, handle_of, subject
+from mycelium_board.model import State, Task, subject
 from mycelium_board.projection import text_of
-from mycelium_kernel import names
+from mycelium_kernel import names, rooms_seen
+from mycelium_kernel.callers import RoomRow, handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
@@ -21,7 +22,7 @@ def for_claim(tables: Tables, request: service_pb2.ClaimTaskRequest, context: Co
     task = lookup.find_task(tables, room, request.task)
     holder = names.handle(request.to) if request.to else handle_of(context)
     entity = tables.entity(subject(room.id, task.document_id), State)
-    return Holding(room, task, entity, lookup.is_known(tables, room, holder))
+    return Holding(room, task, entity, rooms_seen.is_registered(tables, room, holder))
 
 
 def for_holder(

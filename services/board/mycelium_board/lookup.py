@@ -1,12 +1,12 @@
-"""Finds what callers name: tasks by key, with or without its prefix, by thread or by short id; and who is known."""
+"""Finds what callers name: tasks by key, with or without its prefix, by thread or by short id."""
 
 from __future__ import annotations
 
 import shlex
 
-from mycelium_board.model import PREFIXES, RoomRow, Task
-from mycelium_board.rooms_seen import near
+from mycelium_board.model import PREFIXES, Task
 from mycelium_kernel import names
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 
@@ -44,15 +44,7 @@ def _by_key(tables: Tables, room: RoomRow, named: str) -> list[tuple[str, ...]]:
 
 def _missing(tables: Tables, room: RoomRow, named: str) -> Refusal:
     keys = [row[0] for row in tables.all("SELECT key FROM task WHERE room_id = ? ORDER BY key LIMIT 1000", room.id)]
-    similar = near(named, keys) or [key for key in keys if named and key.endswith(named)][:3]
+    similar = names.near(named, keys) or [key for key in keys if named and key.endswith(named)][:3]
     hint = f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     detail = f"there is no task {named[:60]!r} in {room.name!r}{hint}"
     return Refusal("task.not_found", detail, next=f"mycelium board --room {shlex.quote(room.name)}", near=similar)
-
-
-def is_known(tables: Tables, room: RoomRow, handle: str) -> bool:
-    """Whether a handle is somebody here: a member of the room, or a person of the hub who may see it."""
-    if tables.one("SELECT 1 FROM member WHERE room_id = ? AND handle = ?", room.id, handle):
-        return True
-    is_private = tables.one("SELECT private FROM room WHERE room_id = ?", room.id) != (0,)
-    return not is_private and tables.one("SELECT 1 FROM user WHERE handle = ?", handle) is not None

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mycelium.board.v1 import events_pb2, views_pb2
-from mycelium_kernel import clock, names, subjects
-from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Context, Entity
+from mycelium_kernel import clock, subjects
+from mycelium_kernel.service import Entity
 
 BOARD = "board"  # the service, as its subjects name it
 TASK = "task"
@@ -20,14 +19,6 @@ CLOSED = ("resolved", "dismissed")
 OPEN = "open"
 
 State = events_pb2.TaskState
-
-
-@dataclass(frozen=True)
-class RoomRow:
-    """A room as commands see it."""
-
-    id: str
-    name: str
 
 
 @dataclass(frozen=True)
@@ -44,19 +35,6 @@ class Task:
     def is_closed(self) -> bool:
         """Whether nothing is left to do in it."""
         return self.status in CLOSED
-
-
-def handle_of(context: Context) -> str:
-    """The handle that asks; empty when the caller named none."""
-    return names.handle(context.actor.handle) if context.actor.handle else ""
-
-
-def speaker(context: Context) -> str:
-    """The handle that asks. Refused when the caller named none: say who you are."""
-    handle = handle_of(context)
-    if not handle:
-        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
-    return handle
 
 
 def subject(room_id: str, document_id: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from mycelium.board.v1 import events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
-from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board.model import OPEN, PREFIXES
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
@@ -20,10 +19,6 @@ from mycelium_kernel.tables import Tables
 SHORT = 8  # digits of the short form of an id
 TITLE_CHARACTERS = 200
 KINDS = {"work": "task", "decisions": "decision", "status": "status", "failed": "failed"}
-
-
-def user_saved(tables: Tables, event: rooms_pb2.UserSaved, _stored: Stored) -> None:
-    tables.execute("INSERT OR IGNORE INTO user VALUES (?)", event.handle)
 
 
 def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> None:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from mycelium.board.v1 import service_pb2, views_pb2
-from mycelium_board import rooms_seen
-from mycelium_board.model import CLOSED, RoomRow
-from mycelium_kernel import clock
+from mycelium_board.model import CLOSED
+from mycelium_kernel import clock, rooms_seen
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 

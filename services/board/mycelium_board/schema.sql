@@ -1,26 +1,5 @@
--- The tables of the board service. Times are milliseconds since 1970, 0 for never. Rebuilt from the log at will.
-
--- Rooms that exist, as far as this service has to know them.
-CREATE TABLE room (
-  room_id TEXT PRIMARY KEY,
-  name TEXT NOT NULL,                 -- as its creator wrote it, in NFC
-  folded TEXT NOT NULL UNIQUE,        -- what no two rooms share: NFC and case folded
-  private INTEGER NOT NULL,
-  created_by TEXT NOT NULL,           -- a handle, or empty
-  importing INTEGER NOT NULL          -- 1 until its import is complete
-) WITHOUT ROWID;
-
--- Members of rooms, by their own records.
-CREATE TABLE member (
-  room_id TEXT NOT NULL,
-  handle TEXT NOT NULL,
-  PRIMARY KEY (room_id, handle)
-) WITHOUT ROWID;
-
--- People of the hub, by handle.
-CREATE TABLE user (
-  handle TEXT PRIMARY KEY
-) WITHOUT ROWID;
+-- The tables of the board service, beside those of the kernel's rooms_seen.sql. Times are milliseconds since 1970, 0 for
+-- never. Rebuilt from the log at will.
 
 -- Documents that are tasks, as they are now.
 CREATE TABLE task (

@@ -17,20 +17,18 @@ from mycelium_board import (
     projection,
     queries,
     reactions,
-    rooms_seen,
 )
-from mycelium_kernel import subjects
+from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Command, Direct, Evolution, Projection, Query, Service
 
 VERSION = "0.1.0"
 
 PROJECTION = Projection(
-    schema=Path(__file__).with_name("schema.sql"),
+    schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
     version=1,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
-        subjects.of_entities("rooms", subjects.HUB, "user"),
         *rooms_seen.FILTERS,
     ),
     apply={
@@ -38,18 +36,13 @@ PROJECTION = Projection(
         events_pb2.ClaimRenewed: projection.claim_renewed,
         memory_pb2.DocumentWritten: projection.document_written,
         memory_pb2.DocumentRemoved: projection.document_removed,
-        rooms_pb2.RoomCreated: rooms_seen.room_created,
-        rooms_pb2.RoomChanged: rooms_seen.room_changed,
-        rooms_pb2.RoomImported: rooms_seen.room_imported,
-        rooms_pb2.MemberSaved: rooms_seen.member_saved,
-        rooms_pb2.MemberRemoved: rooms_seen.member_removed,
-        rooms_pb2.UserSaved: projection.user_saved,
+        **rooms_seen.APPLY,
     },
     entities={
         events_pb2.TaskMoved: (Evolution(events_pb2.TaskState, model.move),),
         events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
     },
-    room_tables=("room", "member", "claim"),
+    room_tables=(*rooms_seen.ROOM_TABLES, "claim"),
     swept_tables={"task": "room_id, document_id"},
     erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
     feed=False,

@@ -37,6 +37,7 @@ def rebuilt(facts: list[RawFact]) -> Tables:
 class Hub:
     """A board as a service would keep it, with one room, `demo`, and its members."""
 
+    private: bool = False
     tables: Tables = field(default_factory=lambda: Tables.open(None, PROJECTION, "log"))
     now: datetime = START
     facts: list[RawFact] = field(default_factory=list)
@@ -47,9 +48,9 @@ class Hub:
         self.applier = Applier(PROJECTION)
         self.commands: dict[type[Message], Command] = {command.request: command for command in service().commands}
         self.room_id = self.new_id()
-        created = rooms_pb2.RoomCreated(room_id=self.room_id, name="demo", created_by="avery")
+        created = rooms_pb2.RoomCreated(room_id=self.room_id, name="demo", private=self.private, created_by="avery")
         self.append(subjects.room_name(names.fold_room_name("demo")), created)
-        for handle in ("avery", "sec", "builder"):
+        for handle in ("sec", "builder") if self.private else ("avery", "sec", "builder"):
             self.join(handle)
 
     def new_id(self) -> str:

@@ -117,6 +117,14 @@ def test_somebody_unknown_holds_nothing(board: Hub) -> None:
     assert "agent create stranger" in (board.refused("handle.unregistered", claiming(to="stranger")).next or "")
 
 
+def test_who_made_a_private_room_holds_what_is_in_it() -> None:
+    """Without a record of their own, as everywhere; a stranger is told that there is no such room."""
+    board = Hub(private=True)
+    board.task(KEY)
+    assert board.claim(KEY, by="avery").holder == "avery"
+    assert board.refused("room.not_found", claiming(), "kim").detail == "Room not found: 'demo'"
+
+
 @pytest.mark.parametrize("ttl_s", [7 * 24 * 3600 + 1, 2**31])
 def test_a_claim_can_not_last_for_ever(board: Hub, ttl_s: int) -> None:
     board.refused("request.invalid", claiming(ttl_s=ttl_s))

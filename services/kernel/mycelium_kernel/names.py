@@ -6,9 +6,11 @@ theirs in the memory service; what makes two of them one stands here, since whoe
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from mycelium_kernel.errors import Refusal
 
@@ -27,6 +29,10 @@ BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # letters and marks t
 ROOM_NAME_CHARACTERS = 100
 ROOM_NAME_BYTES = 255
 RESERVED_HANDLES = frozenset({"all", "hub", "system"})
+
+NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
+NEAR_CANDIDATES = 1_000
+_NEAR_ENOUGH = 0.7
 
 
 def handle(text: str) -> str:
@@ -136,3 +142,9 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def near(wanted: str, known: Iterable[str]) -> list[str]:
+    """The names that are most like `wanted`, the likest first."""
+    candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
+    return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=_NEAR_ENOUGH)

@@ -161,14 +161,14 @@ class Evolution:
 class Projection:
     """How facts become tables.
 
-    `filters` are the subjects read; `apply` holds one function an event, `(tables, event, stored)`; `erased` gives the
-    room that an event erases. Then `room_tables`, which have a `room_id` column, lose its rows at once. `swept_tables`
-    may have very many, which go in steps; each has an index that begins with `room_id`, and its key is given here.
-    Nothing may find their rows but by the room's own row, since after it is gone they count as gone. `tidy(tables,
-    first)` is called step by step after that, until it returns False.
+    `schemas` make the tables; `filters` are the subjects read; `apply` holds one function an event, `(tables, event,
+    stored)`; `erased` gives the room that an event erases. Then `room_tables`, which have a `room_id` column, lose its
+    rows at once. `swept_tables` may have very many, which go in steps; each has an index that begins with `room_id`,
+    and its key is given here. Nothing may find their rows but by the room's own row, since after it is gone they count
+    as gone. `tidy(tables, first)` is called step by step after that, until it returns False.
     """
 
-    schema: Path
+    schemas: tuple[Path, ...]
     version: int
     filters: tuple[str, ...]
     apply: Mapping[type[Message], Callable[[Tables, Any, Stored], None]]

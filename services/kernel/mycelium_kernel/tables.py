@@ -105,7 +105,7 @@ class Tables:
         if path is not None:
             remove(path)
         connection = _connect(":memory:" if path is None else str(path))
-        connection.executescript(KERNEL_SCHEMA + projection.schema.read_text(encoding="utf-8"))
+        connection.executescript(_schema(projection))
         connection.execute("INSERT INTO meta VALUES ('schema', ?), ('epoch', ?)", (_schema_mark(projection), epoch))
         return cls(path, projection, epoch, connection)
 
@@ -315,9 +315,13 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
+def _schema(projection: Projection) -> str:
+    return KERNEL_SCHEMA + "".join(schema.read_text(encoding="utf-8") for schema in projection.schemas)
+
+
 def _schema_mark(projection: Projection) -> str:
-    text = KERNEL_SCHEMA + projection.schema.read_text(encoding="utf-8")
-    return f"{KERNEL_VERSION}.{projection.version}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(_schema(projection).encode()).hexdigest()[:16]
+    return f"{KERNEL_VERSION}.{projection.version}.{digest}"
 
 
 def _is_current(connection: sqlite3.Connection, projection: Projection, epoch: str) -> bool:

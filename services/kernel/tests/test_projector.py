@@ -294,7 +294,7 @@ async def test_spoilt_tables_are_built_again(
 def test_tables_of_another_shape_or_log_are_made_anew(tmp_path: Path, change: str) -> None:
     """Tables are kept over a restart only when schema, version and log are the same."""
     path, schema = tmp_path / "t.sqlite", tmp_path / "other.sql"
-    schema.write_text(toy.PROJECTION.schema.read_text() + "CREATE TABLE more (x);")
+    schema.write_text(toy.PROJECTION.schemas[0].read_text() + "CREATE TABLE more (x);")
     tables = Tables.open(path, toy.PROJECTION, "epoch")
     tables.begin()
     tables.commit(7)
@@ -303,7 +303,7 @@ def test_tables_of_another_shape_or_log_are_made_anew(tmp_path: Path, change: st
     same.close()
     changed = {
         "version": dataclasses.replace(toy.PROJECTION, version=2),
-        "schema": dataclasses.replace(toy.PROJECTION, schema=schema),
+        "schema": dataclasses.replace(toy.PROJECTION, schemas=(schema,)),
         "epoch": toy.PROJECTION,
     }[change]
     other = Tables.open(path, changed, "another" if change == "epoch" else "epoch")

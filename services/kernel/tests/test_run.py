@@ -35,7 +35,7 @@ BROKEN = {
     "a command wired as a query": toy.service(commands=(), queries=(COMMAND_AS_QUERY,), workers=(hang,)),
     "commands without tables": toy.service(projection=None, queries=(), workers=(hang,)),
     "queries without tables": toy.service(projection=None, commands=(), workers=(hang,)),
-    "tables without a schema": toy.service(projection=dataclasses.replace(toy.PROJECTION, schema=Path("no.sql"))),
+    "tables without a schema": toy.service(projection=dataclasses.replace(toy.PROJECTION, schemas=(Path("no.sql"),))),
 }
 
 

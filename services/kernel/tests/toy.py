@@ -86,7 +86,7 @@ def list_users(tables: Tables, _request: Any, _context: Context) -> service_pb2.
 
 
 PROJECTION = Projection(
-    schema=Path(__file__).with_name("toy.sql"),
+    schemas=(Path(__file__).with_name("toy.sql"),),
     version=1,
     filters=(subjects.of_service("rooms"),),
     apply={events_pb2.UserSaved: project_user, events_pb2.MessagePosted: project_post},

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mycelium.memory.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import RoomRow, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Entity, Fact
 from mycelium_memory import commands_content
-from mycelium_memory.model import RoomRow, speaker
 
 State = events_pb2.DocumentState
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, files_pb2, views_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.service import Context, Done, Fact
 from mycelium_memory import commands_content
 from mycelium_memory.commands_documents import Writing, key_taken
-from mycelium_memory.model import speaker
 
 
 def take_file(loaded: Writing, request: files_pb2.TakeFileRequest, context: Context) -> Fact | Done:

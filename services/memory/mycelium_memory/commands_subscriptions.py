@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mycelium.memory.v1 import events_pb2, subscriptions_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.patterns import Pattern
 from mycelium_kernel.service import Context, Done, Entity, Fact
-from mycelium_memory.model import RoomRow
 
 MOST = 100  # of one handle in a room
 

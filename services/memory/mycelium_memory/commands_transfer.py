@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from mycelium.memory.v1 import events_pb2, transfer_pb2, views_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
 from mycelium_memory import commands_content, keys
-from mycelium_memory.model import RoomRow, remove, subject, write
+from mycelium_memory.model import remove, subject, write
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999

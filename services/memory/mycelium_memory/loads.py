@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, transfer_pb2, views_pb2
+from mycelium_kernel import rooms_seen
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
-from mycelium_memory import keys, lookup, rooms_seen, views
+from mycelium_memory import keys, lookup, views
 from mycelium_memory.commands_documents import Writing
 from mycelium_memory.commands_transfer import Importing, not_importing, read
-from mycelium_memory.model import RoomRow, document_id, import_subject, subject
+from mycelium_memory.model import document_id, import_subject, subject
 
 
 def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context: Context) -> Writing:

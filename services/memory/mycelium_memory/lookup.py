@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mycelium_kernel import names
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 from mycelium_memory import keys
 from mycelium_memory.commands_documents import not_found, was_removed
-from mycelium_memory.model import RoomRow, document_id
-from mycelium_memory.rooms_seen import near
+from mycelium_memory.model import document_id
 
 NEAR_ROWS = 200  # keys beside the one that is not there, among which a near one is sought
 
@@ -20,7 +21,7 @@ def near_keys(tables: Tables, room: RoomRow, key: str) -> list[str]:
     after = tables.all(f"{sql} > ? ORDER BY folded LIMIT {NEAR_ROWS}", room.id, folded)
     known = dict([*before, *after])
     same_end = [name for name in known if name.rpartition("/")[2] == folded.rpartition("/")[2]]
-    return list(dict.fromkeys(known[name] for name in [*same_end[:1], *near(folded, known)]))
+    return list(dict.fromkeys(known[name] for name in [*same_end[:1], *names.near(folded, known)]))
 
 
 def missing(tables: Tables, room: RoomRow, key: str) -> Refusal:

@@ -5,37 +5,13 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from mycelium.memory.v1 import events_pb2
-from mycelium_kernel import clock, names, subjects
-from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Context
+from mycelium_kernel import clock, subjects
 
 MEMORY = "memory"  # the service, as its subjects name it
 DOCUMENT = "document"
-
-
-@dataclass(frozen=True)
-class RoomRow:
-    """A room as commands see it."""
-
-    id: str
-    name: str
-
-
-def handle_of(context: Context) -> str:
-    """The handle that asks; empty when the caller named none."""
-    return names.handle(context.actor.handle) if context.actor.handle else ""
-
-
-def speaker(context: Context) -> str:
-    """The handle that asks. Refused when the caller named none: say who you are."""
-    handle = handle_of(context)
-    if not handle:
-        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
-    return handle
 
 
 def millis(moment: datetime) -> int:

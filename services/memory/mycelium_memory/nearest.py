@@ -10,9 +10,9 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from mycelium.memory.v1 import search_pb2
+from mycelium_kernel import rooms_seen
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 from mycelium_kernel.service import Actor, Context, Direct
-from mycelium_memory import rooms_seen
 from mycelium_memory.child import Away, Failed
 from mycelium_memory.index import Index
 from mycelium_memory.vectors import Within

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import catchup_pb2
-from mycelium_kernel import clock, times
+from mycelium_kernel import clock, rooms_seen, times
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
-from mycelium_memory import keys, rooms_seen, views
-from mycelium_memory.model import RoomRow
+from mycelium_memory import keys, views
 
 SYNTHESIS = keys.fold("context/synthesis")  # the document that sums a room up, whoever writes it
 LAST_DAYS = "7d"  # without a synthesis: a week, so that who comes on Monday sees Thursday

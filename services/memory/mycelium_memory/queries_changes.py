@@ -5,11 +5,10 @@ from __future__ import annotations
 import heapq
 
 from mycelium.memory.v1 import changes_pb2
-from mycelium_kernel import clock, patterns
+from mycelium_kernel import clock, patterns, rooms_seen
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
-from mycelium_memory import rooms_seen
 
 ROOMS = 100
 CHANGES = 500  # a page

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, service_pb2
-from mycelium_kernel import clock, names, times
+from mycelium_kernel import clock, names, rooms_seen, times
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_kernel.tail import Page, Part
-from mycelium_memory import document_file, keys, lookup, rooms_seen, views
+from mycelium_memory import document_file, keys, lookup, views
 from mycelium_memory.commands_documents import written
-from mycelium_memory.model import RoomRow, subject
+from mycelium_memory.model import subject
 
 DOCUMENTS, DOCUMENTS_MOST = 500, 5_000
 VERSIONS, VERSIONS_MOST = 100, 1_000

@@ -12,12 +12,14 @@ from functools import cached_property
 from typing import Any
 
 from mycelium.memory.v1 import links_pb2, views_pb2
+from mycelium_kernel import rooms_seen
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
-from mycelium_memory import keys, linking, lookup, rooms_seen, sections, views
+from mycelium_memory import keys, linking, lookup, sections, views
 from mycelium_memory.linking import Resolved
-from mycelium_memory.model import RoomRow, document_id
+from mycelium_memory.model import document_id
 from mycelium_memory.sections import Section
 
 BACKLINKS, BACKLINKS_MOST = 500, 5_000

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mycelium.memory.v1 import search_pb2
-from mycelium_kernel import names, times
+from mycelium_kernel import names, rooms_seen, times
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
-from mycelium_memory import keys, pieces, rooms_seen, search, views, words
+from mycelium_memory import keys, pieces, search, views, words
 from mycelium_memory.fusion import Fused, fuse
-from mycelium_memory.model import RoomRow
 from mycelium_memory.nearest import Nearest, within_of
 from mycelium_memory.repeats import Repeats
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, transfer_pb2
-from mycelium_kernel import subjects
+from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import Page, Part
-from mycelium_memory import rooms_seen, views
+from mycelium_memory import views
 from mycelium_memory.commands_transfer import REMOVED, WRITTEN, read
 from mycelium_memory.model import DOCUMENT, MEMORY
 

@@ -1,25 +1,6 @@
--- The tables of the memory service. Times are milliseconds since 1970, 0 for never. Rebuilt from the log at will.
+-- The tables of the memory service, beside those of the kernel's rooms_seen.sql. Times are milliseconds since 1970, 0 for
+-- never. Rebuilt from the log at will.
 -- Without statistics SQLite prefers a short prefix of a primary key, so queries name the index where it matters.
-
--- Rooms that exist, as far as this service has to know them.
-CREATE TABLE room (
-  room_id TEXT PRIMARY KEY,
-  name TEXT NOT NULL,                 -- as its creator wrote it, in NFC
-  folded TEXT NOT NULL UNIQUE,        -- what no two rooms share: NFC and case folded
-  private INTEGER NOT NULL,
-  created_by TEXT NOT NULL,           -- a handle, or empty
-  importing INTEGER NOT NULL          -- 1 until its import is complete
-) WITHOUT ROWID;
-
--- Members of rooms, by their own records.
-CREATE TABLE member (
-  room_id TEXT NOT NULL,
-  handle TEXT NOT NULL,
-  PRIMARY KEY (room_id, handle)
-) WITHOUT ROWID;
-
--- People of the hub.
-CREATE TABLE person (handle TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- Who is woken by changes of which documents.
 CREATE TABLE subscription (

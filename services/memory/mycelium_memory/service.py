@@ -16,7 +16,7 @@ from mycelium.memory.v1 import (
     transfer_pb2,
 )
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
-from mycelium_kernel import subjects
+from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projection, Query, Service
 from mycelium_memory import (
     commands_documents,
@@ -32,7 +32,6 @@ from mycelium_memory import (
     queries_links,
     queries_transfer,
     reactions,
-    rooms_seen,
     subscriptions,
     words,
 )
@@ -46,7 +45,7 @@ from mycelium_memory.tree_problems import lister
 VERSION = "0.1.0"
 
 PROJECTION = Projection(
-    schema=Path(__file__).with_name("schema.sql"),
+    schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
     version=1,
     filters=(subjects.of_service(model.MEMORY), *rooms_seen.FILTERS),
     apply={
@@ -54,12 +53,7 @@ PROJECTION = Projection(
         events_pb2.DocumentRemoved: projection.document_removed,
         events_pb2.SubscriptionSet: subscriptions.set_,
         events_pb2.SubscriptionEnded: subscriptions.end,
-        rooms_pb2.UserSaved: rooms_seen.user_saved,
-        rooms_pb2.RoomCreated: rooms_seen.room_created,
-        rooms_pb2.RoomChanged: rooms_seen.room_changed,
-        rooms_pb2.RoomImported: rooms_seen.room_imported,
-        rooms_pb2.MemberSaved: rooms_seen.member_saved,
-        rooms_pb2.MemberRemoved: rooms_seen.member_removed,
+        **rooms_seen.APPLY,
     },
     entities={
         events_pb2.DocumentWritten: (Evolution(events_pb2.DocumentState, model.write),),
@@ -68,7 +62,7 @@ PROJECTION = Projection(
         events_pb2.SubscriptionSet: (Evolution(events_pb2.SubscriptionState, model.move_subscription),),
         events_pb2.SubscriptionEnded: (Evolution(events_pb2.SubscriptionState, model.move_subscription),),
     },
-    room_tables=("room", "member", "subscription", "shelf"),
+    room_tables=(*rooms_seen.ROOM_TABLES, "subscription", "shelf"),
     swept_tables={
         "document": "room_id, document_id",
         "version": "room_id, document_id, version",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, subscriptions_pb2
-from mycelium_kernel import clock, names, patterns
+from mycelium_kernel import clock, names, patterns, rooms_seen
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.service import Context, Stored
 from mycelium_kernel.tables import Tables
-from mycelium_memory import rooms_seen
 from mycelium_memory.commands_subscriptions import Subscribing
-from mycelium_memory.model import speaker, subscription_subject
+from mycelium_memory.model import subscription_subject
 
 Request = subscriptions_pb2.SubscribeRequest | subscriptions_pb2.UnsubscribeRequest
 

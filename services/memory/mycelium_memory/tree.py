@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
-from mycelium_kernel import events, names, subjects, tasks
+from mycelium_kernel import events, names, rooms_seen, subjects, tasks
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.tail import RawFact, Tail
-from mycelium_memory import model, rooms_seen, tree_lock, tree_watch
-from mycelium_memory.model import RoomRow
+from mycelium_memory import model, tree_lock, tree_watch
 from mycelium_memory.tree_compare import Slot
 from mycelium_memory.tree_disk import Illegal
 from mycelium_memory.tree_kept import Attic

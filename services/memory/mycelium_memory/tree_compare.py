@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from mycelium_kernel.callers import RoomRow
 from mycelium_memory import keys, tree_scan
-from mycelium_memory.model import RoomRow, document_id
+from mycelium_memory.model import document_id
 from mycelium_memory.tree_base import Bases, Noted
 from mycelium_memory.tree_disk import Disk, Illegal, Place, Signature
 from mycelium_memory.tree_swap import Clash

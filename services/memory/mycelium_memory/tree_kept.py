@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Conflict, Refusal, Unavailable
-from mycelium_memory.model import RoomRow
 from mycelium_memory.tree_compare import Slot
 from mycelium_memory.tree_disk import Illegal, Kept, Place
 from mycelium_memory.tree_open import Held

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from mycelium.memory.v1 import events_pb2, views_pb2
 from mycelium_kernel import events, headers
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 from mycelium_memory import commands_content, document_file, frontmatter
 from mycelium_memory.commands_documents import written
-from mycelium_memory.model import RoomRow
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime

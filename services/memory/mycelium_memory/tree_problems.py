@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mycelium.memory.v1 import files_pb2
+from mycelium_kernel import rooms_seen
 from mycelium_kernel.service import Context
-from mycelium_memory import rooms_seen
 from mycelium_memory.tree_base import every_problem
 
 if TYPE_CHECKING:

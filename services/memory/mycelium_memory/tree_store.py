@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mycelium_kernel import names
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
-from mycelium_memory.model import RoomRow
 from mycelium_memory.tree_base import Base, Bases
 from mycelium_memory.tree_compare import SETTING, Comparing, Scanned, Slot
 from mycelium_memory.tree_disk import Disk, Found, Illegal, Kept, Place, Signature, digest

@@ -6,8 +6,8 @@ from typing import Any
 
 from mycelium.memory.v1 import views_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import RoomRow
 from mycelium_memory import links
-from mycelium_memory.model import RoomRow
 from mycelium_memory.sections import Heading
 
 PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one

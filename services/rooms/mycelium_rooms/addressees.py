@@ -132,4 +132,4 @@ def near(tables: Tables, room: RoomRow, handle: str) -> list[str]:
            UNION SELECT handle FROM user WHERE NOT ?2 UNION SELECT lower(team) FROM user WHERE team != '' AND NOT ?2""",
         room.id, room.private, room.created_by,
     )  # fmt: skip
-    return lookup.near(handle, (row[0] for row in rows if names.HANDLE.fullmatch(row[0])))
+    return names.near(handle, (row[0] for row in rows if names.HANDLE.fullmatch(row[0])))

@@ -9,9 +9,10 @@ from typing import Any
 
 from mycelium.rooms.v1 import events_pb2, states_pb2, status_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
-from mycelium_rooms.model import EXPIRED, RESOLVED, millis, speaker, standing_status
+from mycelium_rooms.model import EXPIRED, RESOLVED, millis, standing_status
 
 OPEN = "open"
 STATUSES = (OPEN, "in_progress", RESOLVED)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from mycelium.rooms.v1 import events_pb2, folders_pb2, states_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_text import NAME_CHARACTERS, line
-from mycelium_rooms.model import RoomRow, speaker
+from mycelium_rooms.model import RoomRow
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from enum import Enum
 
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_kernel import clock, names, subjects
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Fact
 from mycelium_rooms.commands_events import event_fields
 from mycelium_rooms.commands_text import check_content, message_type, metadata
-from mycelium_rooms.model import RoomRow, did_you_mean, session_of, speaker
+from mycelium_rooms.model import RoomRow, did_you_mean, session_of
 
 DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED, views_pb2.MENTION_STATE_PAUSED})
 RECIPIENTS = 1_000  # after teams have been expanded

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_text import (
@@ -17,7 +18,7 @@ from mycelium_rooms.commands_text import (
     line,
     paragraphs,
 )
-from mycelium_rooms.model import RoomRow, did_you_mean, handle_of, saved_user
+from mycelium_rooms.model import RoomRow, did_you_mean, saved_user
 
 ALLOW_FROM = 100
 

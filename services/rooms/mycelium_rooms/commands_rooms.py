@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from mycelium.rooms.v1 import events_pb2, service_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
-from mycelium_rooms.model import RoomRow, handle_of, settled_room, speaker
+from mycelium_rooms.model import RoomRow, settled_room
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from typing import Any
 
 from mycelium.rooms.v1 import events_pb2, states_pb2, transfer_pb2, views_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
 from mycelium_rooms.commands_portable import LATEST_MS, unpacked
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
-from mycelium_rooms.model import RoomRow, handle_of, speaker
+from mycelium_rooms.model import RoomRow
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from mycelium.rooms.v1 import events_pb2, service_pb2
 from mycelium_kernel import names, subjects
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import addressees, lookup
 from mycelium_rooms.commands_deliveries import Delivery, Marking, Queue, Taking
-from mycelium_rooms.model import ROOMS, RoomRow, session_of, speaker
+from mycelium_rooms.model import ROOMS, RoomRow, session_of
 
 NEXT, NEXT_OF_THREAD = (
     f"""SELECT message_id, state, attempts FROM delivery INDEXED BY {index}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import addressees, lookup
 from mycelium_rooms.commands_messages import Addressee, Amending, Posting, strangers
 from mycelium_rooms.commands_text import check_content
-from mycelium_rooms.model import CHANGE, NOTICE, RoomRow, session_of, speaker
+from mycelium_rooms.model import CHANGE, NOTICE, RoomRow, session_of
 from mycelium_rooms.waits import Waits
 
 

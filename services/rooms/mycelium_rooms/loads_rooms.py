@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, views_pb2
 from mycelium_kernel import names, subjects
+from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.service import Context, Entity
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup
 from mycelium_rooms.commands_folders import Filing
 from mycelium_rooms.commands_people import Membership, Person
 from mycelium_rooms.commands_rooms import Named, Settings
-from mycelium_rooms.model import ROOMS, RoomRow, handle_of, speaker
+from mycelium_rooms.model import ROOMS, RoomRow
 
 
 def for_create_room(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
-from collections.abc import Iterable
 
 from mycelium_kernel import names
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import views
-from mycelium_rooms.model import RoomRow, did_you_mean, handle_of
-
-NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
-NEAR_CANDIDATES = 1_000
-NEAR_ENOUGH = 0.7
+from mycelium_rooms.model import RoomRow, did_you_mean
 
 
 def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
@@ -52,9 +47,9 @@ def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
     folded = names.fold_room_name(name)
     sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {views.VISIBLE}
               ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
-    lengths = len(folded) - NEAR, len(folded) + NEAR
-    known = dict(tables.all(sql, handle_of(context), *lengths, NEAR_CANDIDATES))
-    return [known[similar] for similar in near(folded, known)]
+    lengths = len(folded) - names.NEAR, len(folded) + names.NEAR
+    known = dict(tables.all(sql, handle_of(context), *lengths, names.NEAR_CANDIDATES))
+    return [known[similar] for similar in names.near(folded, known)]
 
 
 def find_message(tables: Tables, room: RoomRow, text: str) -> str:
@@ -133,13 +128,7 @@ def user_name(tables: Tables, handle: str) -> str:
     return str(row[0]) if row else ""
 
 
-def near(wanted: str, known: Iterable[str]) -> list[str]:
-    """The names that are most like `wanted`, the likest first."""
-    candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
-    return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=NEAR_ENOUGH)
-
-
 def near_members(tables: Tables, room: RoomRow, wanted: str) -> list[str]:
     """The members of the room whose handles are most like `wanted`."""
     rows = tables.all("SELECT handle FROM member WHERE room_id = ? AND has_left = 0 ORDER BY handle", room.id)
-    return near(wanted, (row[0] for row in rows))
+    return names.near(wanted, (row[0] for row in rows))

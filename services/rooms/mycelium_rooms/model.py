@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mycelium.rooms.v1 import events_pb2, states_pb2, views_pb2
-from mycelium_kernel import clock, names
-from mycelium_kernel.errors import Refusal
+from mycelium_kernel import clock
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Context
 
 ROOMS = "rooms"  # the service, as its subjects name it
@@ -29,19 +29,6 @@ class RoomRow:
     name: str
     private: bool
     created_by: str = ""
-
-
-def handle_of(context: Context) -> str:
-    """The handle that asks; empty when the caller named none."""
-    return names.handle(context.actor.handle) if context.actor.handle else ""
-
-
-def speaker(context: Context) -> str:
-    """The handle that asks. Refused when the caller named none: say who you are."""
-    handle = handle_of(context)
-    if not handle:
-        raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
-    return handle
 
 
 def session_of(context: Context) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import clock
+from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import loads_deliveries, lookup, views
-from mycelium_rooms.model import RoomRow, millis, session_of, speaker
+from mycelium_rooms.model import RoomRow, millis, session_of
 
 HISTORY_BYTES = 4 * 1024 * 1024
 EARLIER, EARLIER_BYTES = 30, 256 * 1024

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import names
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_people import member_not_found
-from mycelium_rooms.model import RoomRow, handle_of, millis
+from mycelium_rooms.model import RoomRow, millis
 from mycelium_rooms.presence import Presences
 
 PAGE = 200

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mycelium.rooms.v1 import transfer_pb2
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import Page, Part
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_portable import filters, packed
-from mycelium_rooms.model import handle_of
 
 FACTS, FACTS_MOST = 500, 5_000
 

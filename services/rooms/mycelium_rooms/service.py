@@ -40,7 +40,7 @@ from mycelium_rooms.waits import Waits
 VERSION = "0.1.0"
 
 PROJECTION = Projection(
-    schema=Path(__file__).with_name("schema.sql"),
+    schemas=(Path(__file__).with_name("schema.sql"),),
     version=1,
     filters=(subjects.of_service(model.ROOMS),),
     apply={

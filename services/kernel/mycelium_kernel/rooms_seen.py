@@ -1,22 +1,28 @@
-"""What this service knows of rooms: their names, who may see them. Projected from the facts of the rooms service.
+"""What a service knows of rooms that does not own them: their names, who may see them, who is registered.
 
-The rules are those of the rooms service, word for word: a stranger must not tell from an answer here what an answer
-there does not tell.
+A service that answers for rooms takes `SCHEMA`, `FILTERS`, `APPLY` and `ROOM_TABLES` into its projection, and finds
+every room by `find_room`. The rules are those of the rooms service, word for word: a stranger must not tell from an
+answer here what an answer there does not tell.
 """
 
 from __future__ import annotations
 
-import difflib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
 
 from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import names, subjects
+from mycelium_kernel.callers import RoomRow, handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Stored
 from mycelium_kernel.tables import Tables
-from mycelium_memory.model import RoomRow, handle_of
 
+SCHEMA = Path(__file__).with_name("rooms_seen.sql")
+ROOM_TABLES = ("room", "member")
 ROOMS = "rooms"
 FILTERS = (
     subjects.of_entities(ROOMS, subjects.NAMES, "name"),
@@ -26,36 +32,43 @@ FILTERS = (
 # For ?1, the handle that asks.
 VISIBLE = """(NOT room.importing AND (NOT room.private OR (?1 != '' AND (room.created_by = ?1 OR
   EXISTS (SELECT 1 FROM member WHERE member.room_id = room.room_id AND member.handle = ?1)))))"""
-NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
-NEAR_CANDIDATES = 1_000
-NEAR_ENOUGH = 0.7
 
 
-def room_created(tables: Tables, event: events_pb2.RoomCreated, _stored: Stored) -> None:
+def _room_created(tables: Tables, event: events_pb2.RoomCreated, _stored: Stored) -> None:
     tables.execute(
         "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?)",
         event.room_id, event.name, names.fold_room_name(event.name), event.private, event.created_by, event.importing,
     )  # fmt: skip
 
 
-def room_changed(tables: Tables, event: events_pb2.RoomChanged, _stored: Stored) -> None:
+def _room_changed(tables: Tables, event: events_pb2.RoomChanged, _stored: Stored) -> None:
     tables.execute("UPDATE room SET private = ? WHERE room_id = ?", event.private, event.room_id)
 
 
-def room_imported(tables: Tables, event: events_pb2.RoomImported, _stored: Stored) -> None:
+def _room_imported(tables: Tables, event: events_pb2.RoomImported, _stored: Stored) -> None:
     tables.execute("UPDATE room SET importing = 0 WHERE room_id = ?", event.room_id)
 
 
-def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored) -> None:
+def _member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored) -> None:
     tables.execute("INSERT OR IGNORE INTO member VALUES (?, ?)", event.room_id, event.member.handle)
 
 
-def member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:
+def _member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:
     tables.execute("DELETE FROM member WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
 
 
-def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
+def _user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
     tables.execute("INSERT OR IGNORE INTO person VALUES (?)", event.handle)
+
+
+APPLY: Mapping[type[Message], Callable[[Tables, Any, Stored], None]] = {
+    events_pb2.UserSaved: _user_saved,
+    events_pb2.RoomCreated: _room_created,
+    events_pb2.RoomChanged: _room_changed,
+    events_pb2.RoomImported: _room_imported,
+    events_pb2.MemberSaved: _member_saved,
+    events_pb2.MemberRemoved: _member_removed,
+}
 
 
 def is_registered(tables: Tables, room: RoomRow, handle: str) -> bool:
@@ -103,12 +116,6 @@ def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
     folded = names.fold_room_name(name)
     sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {VISIBLE}
               ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
-    lengths = len(folded) - NEAR, len(folded) + NEAR
-    known = dict(tables.all(sql, handle_of(context), *lengths, NEAR_CANDIDATES))
-    return [known[similar] for similar in near(folded, known)]
-
-
-def near(wanted: str, known: Iterable[str]) -> list[str]:
-    """The names that are most like `wanted`, the likest first."""
-    candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
-    return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=NEAR_ENOUGH)
+    lengths = len(folded) - names.NEAR, len(folded) + names.NEAR
+    known = dict(tables.all(sql, handle_of(context), *lengths, names.NEAR_CANDIDATES))
+    return [known[similar] for similar in names.near(folded, known)]
