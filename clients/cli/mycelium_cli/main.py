@@ -95,6 +95,9 @@ def execute(args: list[str]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         return _report(Failure(f"{place}{error.strerror or error}"), args)
     except Exception as error:
+        broken = next((arg for arg in args if not _is_text(arg)), None)
+        if isinstance(error, UnicodeEncodeError) and broken is not None:
+            return _report(Failure(f"{broken[:40]!r} is not UTF-8", exit_status=USAGE), args)
         if "--verbose" in args:
             import traceback
 
@@ -102,6 +105,15 @@ def execute(args: list[str]) -> int:
         cause = f"a bug in this program: {type(error).__name__}: {' '.join(str(error).split())}"
         return _report(Failure(cause, exit_status=INTERNAL, hint="the same with --verbose, and report it"), args)
     return OK
+
+
+def _is_text(arg: str) -> bool:
+    """Whether an argument is whole characters. Bytes of another encoding may be a file's name, and nothing else."""
+    try:
+        arg.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _report(failure: "Failure", args: list[str]) -> int:

@@ -78,6 +78,28 @@ def test_a_text_that_is_not_utf8_is_refused_with_the_place() -> None:
     assert ran.stderr == b"error: the text on stdin is not UTF-8 (byte 2). Next: mycelium room send --help\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("memory", "get", b"\xff"),
+        ("memory", "set", b"a\xff", "text"),
+        ("memory", "search", b"\xff"),
+        ("memory", "ls", b"\xff"),
+        ("memory", "set", "a", "text", "--tags", b"\xff"),
+        ("memory", "set", "a", "text", "-m", b"a=\xff"),
+        ("room", "show", b"\xff"),
+        ("agent", "show", b"\xff", "--room", "r"),
+        ("board", "messages", b"\xff"),
+    ],
+)
+def test_a_word_that_is_not_utf8_is_wrong_usage_and_no_bug(words: tuple[str | bytes, ...]) -> None:
+    """Nothing is called so; the shell may have made it of a file's name."""
+    ran = run(*words, MYCELIUM_ACTIVE_ROOM="r", MYCELIUM_AGENT_HANDLE="h")  # type: ignore[arg-type]
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert b"bug" not in ran.stderr
+    assert ran.stderr.count(b"\n") == 1
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_of_another_encoding_gets_escapes_and_valid_json(encoding: str, scripted: ScriptedHub) -> None:
     """Never a traceback for an emoji."""
