@@ -78,6 +78,11 @@ def altered(change: Callable[[events_pb2.DocumentWritten], object], fact: transf
         lambda event: setattr(event, "key", "../etc/passwd"),
         lambda event: setattr(event, "key", "WORK/api"),
         lambda event: setattr(event, "version", 0),
+        lambda event: setattr(event, "version", 2**63),  # which no table takes, so that nothing would follow the log
+        lambda event: setattr(event, "version", 2**53),
+        lambda event: event.replaced.MergeFrom(
+            views_pb2.Replaced(version=2**64 - 1, updated_by="kim", updated_at=event.updated_at)
+        ),
         lambda event: setattr(event, "thread", "x"),
         lambda event: setattr(event, "updated_by", "Not A Handle"),
         lambda event: setattr(event, "created_by", ""),
@@ -107,11 +112,18 @@ def test_what_is_no_fact_of_documents_is_not_let_in(full: Hub) -> None:
         lambda facts: setattr(facts[0], "data", b"\xff\xff"),
         lambda facts: altered(lambda event: setattr(event, "version", 1), facts[1]),
         lambda facts: facts.pop(2),
+        lambda facts: _removed_at(2**63, facts[4]),
         lambda facts: altered(lambda event: setattr(event, "thread", full.new_id()), facts[1]),
     ):
         facts = exported(full)
         change(facts)
         _refused(full, facts)
+
+
+def _removed_at(version: int, fact: transfer_pb2.DocumentFact) -> None:
+    event = events_pb2.DocumentRemoved.FromString(fact.data)
+    event.version = version
+    fact.data = event.SerializeToString()
 
 
 def _refused(hub: Hub, facts: list[transfer_pb2.DocumentFact]) -> None:
