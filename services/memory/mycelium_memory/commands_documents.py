@@ -33,33 +33,40 @@ class Writing:
 
 def write_document(loaded: Writing, request: service_pb2.WriteDocumentRequest, context: Context) -> Fact:
     """Refused when another version is there than was expected, and for what a document can't hold."""
-    author, there = speaker(context), loaded.there
+    there = loaded.there
     if there and there.key != loaded.key:
         raise key_taken(loaded, there)
     if request.HasField("expect"):
         _check_expected(loaded, request.expect)
     if there is None and not (request.HasField("body") or request.HasField("value_json")):
         raise not_found(loaded.room, loaded.key, [])
-    before, now = loaded.entity.state, clock.to_timestamp(context.now)
-    if before:
-        now = clock.not_before(before.updated_at, context.now)
+    content = commands_content.merged(loaded.content if there else None, request)
+    return Fact(next_version(loaded, content, views_pb2.ORIGIN_CALL, context), on=loaded.entity)
+
+
+def next_version(
+    loaded: Writing, content: views_pb2.Content, origin: views_pb2.Origin.ValueType, context: Context
+) -> events_pb2.DocumentWritten:
+    """What a write comes to, whatever it came from: never older than the version before, in the same thread."""
+    author, there, before = speaker(context), loaded.there, loaded.entity.state
+    now = clock.not_before(before.updated_at, context.now) if before else clock.to_timestamp(context.now)
     event = events_pb2.DocumentWritten(
         room_id=loaded.room.id,
         room=loaded.room.name,
         key=loaded.key,
-        content=commands_content.merged(loaded.content if there else None, request),
+        content=content,
         version=(before.version if before else 0) + 1,
         created_by=there.created_by if there else author,
         created_at=there.created_at if there else now,
         updated_by=author,
         updated_at=now,
         thread=before.thread if before else context.new_id(),
-        origin=views_pb2.ORIGIN_CALL,
+        origin=origin,
     )
     if there:
         replaced = views_pb2.Replaced(version=there.version, updated_by=there.updated_by, updated_at=there.updated_at)
         event.replaced.CopyFrom(replaced)
-    return Fact(event, on=loaded.entity)
+    return event
 
 
 def answer_write(event: events_pb2.DocumentWritten, sequence: int) -> service_pb2.WriteDocumentResponse:
@@ -87,21 +94,26 @@ def written(event: events_pb2.DocumentWritten, sequence: int) -> views_pb2.Docum
 
 def remove_document(loaded: Writing, request: service_pb2.RemoveDocumentRequest, context: Context) -> Fact:
     """Refused when it is not there, or at another version than was expected."""
-    author = speaker(context)
     if loaded.there is None:
         raise not_found(loaded.room, loaded.key, [])
     if request.HasField("expect"):
         _check_expected(loaded, request.expect)
-    event = events_pb2.DocumentRemoved(
+    return Fact(removal(loaded, loaded.there, views_pb2.ORIGIN_CALL, context), on=loaded.entity)
+
+
+def removal(
+    loaded: Writing, there: State, origin: views_pb2.Origin.ValueType, context: Context
+) -> events_pb2.DocumentRemoved:
+    """What a removal comes to, whatever it came from."""
+    return events_pb2.DocumentRemoved(
         room_id=loaded.room.id,
         room=loaded.room.name,
-        key=loaded.there.key,
-        version=loaded.there.version + 1,
-        removed_by=author,
-        removed_at=clock.not_before(loaded.there.updated_at, context.now),
-        origin=views_pb2.ORIGIN_CALL,
+        key=there.key,
+        version=there.version + 1,
+        removed_by=speaker(context),
+        removed_at=clock.not_before(there.updated_at, context.now),
+        origin=origin,
     )
-    return Fact(event, on=loaded.entity)
 
 
 def answer_remove(event: events_pb2.DocumentRemoved, _sequence: int) -> service_pb2.RemoveDocumentResponse:
