@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mycelium_gateway import openapi, problems, validation
+from mycelium_gateway.address import AddressMiddleware
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.guard import GuardMiddleware
 from mycelium_gateway.head import HeadMiddleware
@@ -90,6 +91,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
             Middleware(JoiningMiddleware),
             Middleware(GuardMiddleware),
             Middleware(OriginMiddleware, names=names),
+            Middleware(AddressMiddleware),
             Middleware(LoadMiddleware, settings=gateway.settings if gateway else GatewaySettings()),
             Middleware(BodyLimitMiddleware),
             Middleware(HeadMiddleware),

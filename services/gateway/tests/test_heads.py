@@ -1,6 +1,8 @@
-"""Requests as programs send them that are not our own: HEAD, headers that come twice."""
+"""Requests as programs send them that are not our own: HEAD, headers that come twice, addresses that name nothing."""
 
 from __future__ import annotations
+
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -52,3 +54,37 @@ async def test_a_header_that_comes_twice_must_say_the_same(hub: Door, header: st
     assert (two.status_code, two.json()["slug"]) == (422, "request.invalid")
     assert two.json()["detail"] == f"header {header} came twice, with different values"
     assert same.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", f"{DEMO}/memory/%FF"),
+        ("PUT", f"{DEMO}/memory/a%C3"),
+        ("GET", f"{DEMO}/memory/%ED%A0%80"),
+        ("GET", "/api/rooms/%FF"),
+        ("DELETE", "/api/rooms/%FE/members/a"),
+        ("GET", f"{DEMO}/memory?prefix=%FF"),
+        ("GET", f"{DEMO}/search?q=%FF"),
+    ],
+)
+async def test_an_address_that_is_not_utf8_is_refused(http: httpx2.AsyncClient, method: str, path: str) -> None:
+    """Else all that are broken alike would name one document, and overwrite each other's."""
+    response = await http.request(method, path, headers=AVERY, json={"value": "a"} if method == "PUT" else None)
+
+    assert (response.status_code, response.json()["slug"]) == (422, "request.invalid")
+    assert response.json()["detail"].startswith("the address is not UTF-8: it has the byte 0x")
+
+
+async def test_an_address_with_a_line_break_is_refused(http: httpx2.AsyncClient) -> None:
+    """With the reason, and not as one that is not served."""
+    response = await http.get(f"{DEMO}/memory/a%0Ab", headers=AVERY)
+
+    assert (response.status_code, response.json()["detail"]) == (422, "the address has a line break in its path")
+
+
+@pytest.mark.parametrize("text", ["caf\u00e9", "\U0001f600", "100%", "a b", "\ufffd"])
+async def test_any_text_may_stand_in_an_address(http: httpx2.AsyncClient, text: str) -> None:
+    response = await http.get(f"/api/rooms/{quote(text)}", params={"tz": text}, headers=AVERY)
+
+    assert "the address" not in response.json()["detail"]
