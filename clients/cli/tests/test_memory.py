@@ -127,11 +127,3 @@ def test_a_version_that_is_a_removal_is_told_with_where_it_came_from(scripted: S
     scripted.play(answer(200, {"key": "notes/a", "items": [removed, first], "next": None}))
     lines = run("memory", "history", "notes/a").out.splitlines()
     assert [line.rpartition("ago")[2].strip() for line in lines[1:]] == ["(removed, edited as a file)", "said"]
-
-
-def test_a_subscription_is_not_begun_and_ended_in_one(scripted: ScriptedHub, run: Run) -> None:
-    """Neither is done, since one of the two would be passed over."""
-    ran = run("memory", "subscribe", "work/", "--wake", "--off")
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "error: --wake and --off can't both be meant. Next: mycelium memory subscribe --ls\n"
-    assert scripted.received == []

@@ -41,8 +41,6 @@ def subscribe(
         if pattern or wake or off:
             raise usage("--ls lists all that wakes you", "mycelium memory subscribe --ls")
         _list(here, room, handle)
-    elif wake and off:
-        raise usage("--wake and --off can't both be meant", "mycelium memory subscribe --ls")
     elif not pattern:
         raise usage("which memories? no pattern was given", 'mycelium memory subscribe "decisions/*"')
     elif off:
