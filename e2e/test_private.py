@@ -30,6 +30,15 @@ BODIES: dict[str, Document] = {
     "put /api/rooms/{room}/memory/{key}": {"value": "text"},
     "patch /api/rooms/{room}/memory/{key}": {"meta": {"status": "open"}},
     "put /api/rooms/{room}/subscriptions": {"pattern": "work/"},
+    "post /api/rooms/{room}/tasks": {"title": "a task"},
+    "post /api/rooms/{room}/tasks/{task}/claim": {},
+    "post /api/rooms/{room}/tasks/{task}/renew": {},
+    "post /api/rooms/{room}/tasks/{task}/release": {},
+    "post /api/rooms/{room}/tasks/{task}/resolve": {},
+    "post /api/rooms/{room}/tasks/{task}/promote": {},
+    "post /api/rooms/{room}/tasks/{task}/dismiss": {},
+    "post /api/rooms/{room}/tasks/{task}/block": {"on": "#502"},
+    "post /api/rooms/{room}/tasks/{task}/answer": {"answer": "yes"},
     "post /api/rooms/{room}/presence": {"state": "idle"},
 }
 
