@@ -175,7 +175,7 @@ def _held(loaded: Holding, held: views_pb2.Lease) -> Refusal:
     return Refusal(
         "claim.held",
         f"{loaded.task.key} is held by @{held.holder} until {until}",
-        next=f"mycelium await --lease {_named(loaded)}",
+        next=f"mycelium board --filter in-flight --room {shlex.quote(loaded.room.name)}",
         holder=held.holder,
         expires_at=until,
     )
