@@ -9,13 +9,12 @@ from typing import Any
 
 from mycelium.memory.v1 import service_pb2, views_pb2
 from mycelium_kernel.errors import Refusal
-from mycelium_memory import fields, frontmatter, links, sections, yaml_text
+from mycelium_memory import fields, frontmatter, links, sections
 
 BODY_BYTES = 512 * 1024
 FIELD_CHARACTERS = 100
 TAGS, TAG_CHARACTERS = 100, 100
 SUMMARY_CHARACTERS = 200
-FIELDS_CHARACTERS = 4 * yaml_text.TEXT_BYTES  # of changes, some of which may remove fields
 DEEPEST = 50  # lists and objects within each other that a value may have
 CATEGORY = "Cc", "Cs", "Zl", "Zp"
 KINDS = {
@@ -126,8 +125,8 @@ def check_body(text: str) -> str:
 
 
 def _fields(content: views_pb2.Content, changes_json: str) -> None:
-    if len(changes_json) > FIELDS_CHARACTERS:  # it would take seconds to find out what is wrong with them
-        size = f"{len(changes_json):,} characters, at most {FIELDS_CHARACTERS:,} can be changed at once"
+    if len(changes_json) > fields.CHANGES_CHARACTERS:  # it would take seconds to find out what is wrong with them
+        size = f"{len(changes_json):,} characters, at most {fields.CHANGES_CHARACTERS:,} can be changed at once"
         raise Refusal("memory.field_invalid", f"the fields can't be kept: they have {size}")
     changes = read_json("meta", changes_json)
     if not isinstance(changes, dict):

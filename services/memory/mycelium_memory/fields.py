@@ -20,6 +20,7 @@ MANAGED = (
     *("tags", "expandable", "unsearched", "value"),
 )
 
+CHANGES_CHARACTERS = 4 * yaml_text.TEXT_BYTES  # of changes as JSON, some of which may remove fields
 PLAIN = re.compile(r"[^\W\d_](?:[\w ./@+-]*[\w/+-])?")  # begins with a letter, so it is no number and no date
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 # What some reader of YAML, if not this one, takes for something else than a text.
