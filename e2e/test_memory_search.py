@@ -74,7 +74,7 @@ def test_what_was_written_is_found_by_words_at_once_and_by_meaning_soon(room: Ro
     """The section that matched with its text, from any machine; the answer names the model, or says what waits."""
     put(room, "decisions/storage", STORAGE, tags=["core"])
     at_once = search(room, "directory")
-    assert keys(at_once) == ["decisions/storage#why-folders"]
+    assert keys(at_once)[0] == "decisions/storage#why-folders"  # others by meaning, where the model is loaded already
     assert "words" in at_once["items"][0]["found_by"]
     put(room, "notes/lunch", LUNCH, handle="kim")
     meant(room)

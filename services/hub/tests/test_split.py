@@ -15,7 +15,7 @@ from services.hub.tests.conftest import HubCommand
 
 Wait = Callable[[Callable[[], object]], None]
 SPLIT = {"MYCELIUM_RUNTIME_SPLIT": "true", "MYCELIUM_RUNTIME_REPLICAS": "2"}
-EVERYBODY = ["nats", "rooms", "rooms-2", "memory", "memory-2", "gateway", "gateway-2"]
+EVERYBODY = ["nats", "rooms", "rooms-2", "memory", "memory-2", "board", "board-2", "gateway", "gateway-2"]
 
 
 def pids(hub: HubCommand) -> dict[str, int]:
