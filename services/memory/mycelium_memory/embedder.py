@@ -10,8 +10,10 @@ import queue
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mycelium_memory import models
 from mycelium_memory.frames import Frame
 from mycelium_memory.standalone import Channel, open_channel
 
@@ -36,6 +38,7 @@ def main() -> None:
 def _load(name: str, folder: str, threads: int) -> TextEmbedding:
     from fastembed import TextEmbedding
 
+    models.restore(name, Path(folder))
     model = TextEmbedding(name, specific_model_path=folder, threads=threads, local_files_only=True)
     list(model.embed(["ready"]))  # the first one takes longer than all others
     return model

