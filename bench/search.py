@@ -69,6 +69,7 @@ class Filled:
 
         async with asyncio.timeout(FILLED_S):
             await asyncio.gather(*(client() for _ in range(CLIENTS)))
+            await self.connect()
             while (await self.search("q0 word0"))["meaning"] != {"model": drawn_model(), "why_not": None, "waiting": 0}:
                 await asyncio.sleep(0.5)
             while not self._is_indexed():
