@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_board.model import State, Task, latest, live
 from mycelium_kernel import clock, names
-from mycelium_kernel.callers import RoomRow, speaker
+from mycelium_kernel.callers import RoomRow, speaker, unregistered
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 
@@ -27,7 +27,6 @@ class Holding:
     task: Task
     entity: Entity[State]
     is_known: bool = True
-    waits_for: str = ""  # why it can't be claimed, where the gate is shut; empty when it can
 
 
 def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: Context) -> Fact | Done:
@@ -35,7 +34,7 @@ def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: 
     by = speaker(context)
     holder = names.handle(request.to) if request.to else by
     if not loaded.is_known:
-        raise unregistered(loaded.room, holder)
+        raise unregistered(loaded.room.name, holder)
     if loaded.task.is_closed:
         raise closed(loaded)
     held = live(loaded.entity, context.now)
@@ -43,8 +42,6 @@ def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: 
         return Done(service_pb2.ClaimTaskResponse(claim=_shown(loaded.task.key, loaded.task.thread, held, by)))
     if held and held.holder != by and not request.force:
         raise _held(loaded, held)
-    if loaded.waits_for and not request.force:
-        raise _waiting(loaded)
     lease = _lease(holder, _ttl(request.ttl_s, TTL_S), context.now)
     fields_json = UNBLOCKED if loaded.task.status == "blocked" else ""
     event = moved(loaded, views_pb2.MOVE_CLAIMED, by, context.now, lease=lease, fields_json=fields_json)
@@ -198,21 +195,10 @@ def _none(loaded: Holding) -> Refusal:
     return Refusal("claim.none", detail, next=f"mycelium board claim {_named(loaded)}")
 
 
-def _waiting(loaded: Holding) -> Refusal:
-    detail = f"{loaded.task.key} can't be claimed yet: {loaded.waits_for}"
-    return Refusal("task.waiting", detail, next=f"mycelium board claim {_named(loaded)} --force")
-
-
 def closed(loaded: Holding) -> Refusal:
     """The refusal of a task with nothing left to do."""
     next_command = f"mycelium memory set {_named(loaded)} -m status=open"
     return Refusal("task.closed", f"{loaded.task.key} is {loaded.task.status}", next=next_command)
-
-
-def unregistered(room: RoomRow, handle: str) -> Refusal:
-    """The refusal of a handle that is nobody here."""
-    next_command = f"mycelium agent create {handle} --room {shlex.quote(room.name)}"
-    return Refusal("handle.unregistered", f"@{handle} is not a registered agent or user", next=next_command)
 
 
 def _named(loaded: Holding) -> str:

@@ -12,10 +12,9 @@ from google.protobuf.message import Message
 from mycelium.board.v1 import service_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
 from mycelium_board import lookup, queries
-from mycelium_board.commands_claims import unregistered
 from mycelium_board.model import OPEN
 from mycelium_kernel import names, rooms_seen, subjects
-from mycelium_kernel.callers import RoomRow, speaker
+from mycelium_kernel.callers import RoomRow, speaker, unregistered
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 
@@ -81,7 +80,7 @@ def _fields(
     if request.assignee:
         handle = names.handle(request.assignee)
         if not rooms_seen.is_registered(tables, room, handle):
-            raise unregistered(room, handle)
+            raise unregistered(room.name, handle)
         fields["assignee"] = f"@{handle}"
     if request.parent:
         fields["part-of"] = lookup.find_task(tables, room, request.parent).key

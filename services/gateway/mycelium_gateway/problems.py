@@ -141,7 +141,6 @@ SLUGS: dict[str, Slug] = {
     ),
     "task.closed": Slug(409, "The task is closed", "Open it again first; `next` holds the command."),
     "task.not_blocked": Slug(409, "The task is not blocked", "There is nothing to clear."),
-    "task.waiting": Slug(409, "The task waits for another", "Do that one first, or claim this one by force."),
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
     "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),
     "conflict": Slug(409, "Others changed it at the same moment", "Look at it again and retry."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from mycelium_kernel import names
@@ -28,3 +29,9 @@ def speaker(context: Context) -> str:
     if not handle:
         raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
     return handle
+
+
+def unregistered(room: str, handle: str) -> Refusal:
+    """The refusal of a handle that is nobody in the room of that name: register it."""
+    next_command = f"mycelium agent create {handle} --room {shlex.quote(room)}"
+    return Refusal("handle.unregistered", f"@{handle} is not a registered agent or user", next=next_command)

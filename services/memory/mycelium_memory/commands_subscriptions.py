@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mycelium.memory.v1 import events_pb2, subscriptions_pb2
 from mycelium_kernel import clock
-from mycelium_kernel.callers import RoomRow
+from mycelium_kernel.callers import RoomRow, unregistered
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.patterns import Pattern
 from mycelium_kernel.service import Context, Done, Entity, Fact
@@ -36,8 +36,7 @@ class Subscribing:
 def subscribe(loaded: Subscribing, _request: subscriptions_pb2.SubscribeRequest, context: Context) -> Fact | Done:
     """Refused for who is nobody here, as a wait is, and for more than anybody needs."""
     if not loaded.is_registered:
-        next_command = f"mycelium agent create {loaded.handle} --room {shlex.quote(loaded.room.name)}"
-        raise Refusal("handle.unregistered", f"@{loaded.handle} is not a registered agent or user", next=next_command)
+        raise unregistered(loaded.room.name, loaded.handle)
     there = loaded.stands
     if there:
         shown = subscriptions_pb2.Subscription(handle=loaded.handle, pattern=there.pattern, set_at=there.set_at)

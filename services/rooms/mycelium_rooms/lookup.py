@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from mycelium_kernel import names
-from mycelium_kernel.callers import handle_of
+from mycelium_kernel.callers import handle_of, unregistered
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
@@ -118,8 +118,7 @@ def is_member(tables: Tables, room: RoomRow, handle: str) -> bool:
 def require_registered(tables: Tables, room: RoomRow, handle: str) -> None:
     """Refuse a handle that is nobody here: register it."""
     if not is_registered(tables, room, handle):
-        next_command = f"mycelium agent create {handle} --room {shlex.quote(room.name)}"
-        raise Refusal("handle.unregistered", f"@{handle} is not a registered agent or user", next=next_command)
+        raise unregistered(room.name, handle)
 
 
 def user_name(tables: Tables, handle: str) -> str:

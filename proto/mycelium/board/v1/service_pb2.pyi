@@ -204,7 +204,7 @@ class ClaimTaskRequest(_message.Message):
     ttl_s: _builtins.int
     """For how many seconds; 0: as long as by default."""
     force: _builtins.bool
-    """Whether a claim of somebody else ends by it, and whether what the task waits for does not matter."""
+    """Whether a claim of somebody else ends by it."""
     def __init__(
         self,
         *,
