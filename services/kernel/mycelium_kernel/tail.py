@@ -181,8 +181,9 @@ class Tail:
             return
         with contextlib.suppress(*NATS_ERRORS):
             await subscription.unsubscribe()
-            if self._connection.client.is_connected:
-                await self._connection.jetstream.delete_consumer(subjects.STREAM, self._consumer)
+            consumer, self._consumer = self._consumer, ""
+            if consumer and self._connection.client.is_connected:  # none is there yet when a start was ended midway
+                await self._connection.jetstream.delete_consumer(subjects.STREAM, consumer)
 
     async def _keep(self) -> None:
         """Make the consumer anew whenever it is stale."""

@@ -179,6 +179,22 @@ async def test_a_tail_stops_without_nats(log: Log, connection: Connection, nats_
         await follower.stop()
 
 
+async def test_a_tail_stops_whose_start_was_ended_midway(
+    log: Log, connection: Connection, nats_server: testing.NatsServer
+) -> None:
+    """The place to listen at is there, the consumer is not: there is nothing to delete."""
+    follower = Tail(connection, (subjects.ALL_FACTS,), lambda _facts: None)
+    nats_server.pause()
+    starting = asyncio.create_task(follower.start(0))
+    await toy.until(lambda: follower._subscription)
+    starting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await starting
+    nats_server.resume()
+    await follower.stop()
+    assert not follower.live
+
+
 def test_places_are_read_from_both_forms_of_an_acknowledgement_subject() -> None:
     """With and without a domain (NATS ADR-15)."""
     assert tail._numbers("$JS.ACK.FACTS.c.1.17.5.1700000000.0") == (17, 5, 1700000000)
