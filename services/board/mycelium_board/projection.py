@@ -11,7 +11,7 @@ from typing import Any
 from mycelium.board.v1 import events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
-from mycelium_board.model import OPEN, PREFIXES
+from mycelium_board.model import CLOSED, OPEN, PREFIXES
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
@@ -26,20 +26,20 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
         return
     document_id = subjects.identifier_of(stored.subject)
     fields = json.loads(event.content.fields_json or "{}")
-    moved = tables.one(
-        "SELECT moved_status, moved_by FROM task WHERE room_id = ? AND document_id = ?", event.room_id, document_id
-    )
-    moved_status, moved_by = moved or ("", 0)
+    sql = "SELECT moved_status, moved_by, closed_at FROM task WHERE room_id = ? AND document_id = ?"
+    moved_status, moved_by, closed_at = tables.one(sql, event.room_id, document_id) or ("", 0, 0)
     if stored.key == key_of_move(moved_by):  # the document has it now
         moved_status, moved_by = "", 0
+    status = text_of(fields.get("status")) or OPEN
+    closed_at = (closed_at or clock.to_millis(event.updated_at)) if (moved_status or status) in CLOSED else 0
     tables.execute(
-        "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         event.room_id, document_id, event.key, event.thread, event.thread[-SHORT:], title_of(event.content, fields),
-        text_of(fields.get("status")) or OPEN, moved_status, moved_by,
+        status, moved_status, moved_by,
         text_of(fields.get("kind")) or KINDS[event.key.split("/", 1)[0]],
         text_of(fields.get("assignee")).removeprefix("@").lower(), text_of(fields.get("blocked_by")),
         json.dumps(fields, ensure_ascii=False), event.version, event.created_by, clock.to_millis(event.created_at),
-        event.updated_by, clock.to_millis(event.updated_at),
+        event.updated_by, clock.to_millis(event.updated_at), closed_at,
     )  # fmt: skip
 
 
@@ -53,9 +53,10 @@ def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> N
     _hold(tables, event, document_id, stored.sequence)
     status = json.loads(event.fields_json).get("status", "") if event.fields_json else ""
     if status:
+        closed_at = clock.to_millis(event.at) if status in CLOSED else 0
         tables.execute(
-            "UPDATE task SET moved_status = ?, moved_by = ? WHERE room_id = ? AND document_id = ?",
-            status, stored.sequence, event.room_id, document_id,
+            "UPDATE task SET moved_status = ?, moved_by = ?, closed_at = ? WHERE room_id = ? AND document_id = ?",
+            status, stored.sequence, closed_at, event.room_id, document_id,
         )  # fmt: skip
 
 

@@ -21,8 +21,20 @@ CREATE TABLE task (
   created_at INTEGER NOT NULL,
   updated_by TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
+  closed_at INTEGER NOT NULL,         -- since when nothing is left to do; 0 while something is
+  -- Where its row stands: decisions (0), what is blocked (1), reviews (2), what else is open (3), what is closed (4),
+  -- and there those that moved last first.
+  place INTEGER AS (CASE
+    WHEN closed_at > 0 THEN 4
+    WHEN kind = 'decision' THEN 0
+    WHEN iif(moved_status != '', moved_status, status) = 'blocked' THEN 1
+    WHEN iif(moved_status != '', moved_status, status) = 'in_review' THEN 2
+    ELSE 3 END) VIRTUAL,
+  lateness INTEGER AS (-updated_at) VIRTUAL,
   PRIMARY KEY (room_id, document_id)
 ) WITHOUT ROWID;
+CREATE INDEX task_place ON task (room_id, place, lateness, key);
+CREATE INDEX task_closed ON task (room_id, closed_at) WHERE closed_at > 0;
 CREATE INDEX task_key ON task (room_id, key);
 CREATE INDEX task_thread ON task (thread);
 CREATE INDEX task_short ON task (room_id, short);

@@ -25,7 +25,7 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
-    version=1,
+    version=2,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
