@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from mycelium.board.v1 import views_pb2 as mycelium_dot_board_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/service.proto\x12\x11mycelium.board.v1\x1a\x1dmycelium/board/v1/views.proto\"n\n\x11\x43reateTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x04 \x01(\t\x12\x0e\n\x06parent\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x06 \x01(\t\"9\n\x12\x43reateTaskResponse\x12#\n\x03row\x18\x01 \x01(\x0b\x32\x16.mycelium.board.v1.Row\"d\n\x10ListTasksRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12)\n\x06\x66ilter\x18\x02 \x01(\x0e\x32\x19.mycelium.board.v1.Filter\x12\x17\n\x0f\x63losed_since_ms\x18\x03 \x01(\x03\"\x7f\n\x11ListTasksResponse\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.mycelium.board.v1.Row\x12\x11\n\tneeds_you\x18\x02 \x01(\r\x12\x11\n\tin_flight\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04room\x18\x05 \x01(\t\"X\n\x10\x43laimTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\r\n\x05ttl_s\x18\x04 \x01(\r\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"<\n\x11\x43laimTaskResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x11RenewClaimRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\r\n\x05ttl_s\x18\x04 \x01(\r\"=\n\x12RenewClaimResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x12ReleaseTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x0c\n\x04note\x18\x04 \x01(\t\"2\n\x13ReleaseTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\"\x8d\x01\n\x0fMoveTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12%\n\x04move\x18\x03 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\n\n\x02on\x18\x06 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\"@\n\x10MoveTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x0f\n\x07held_by\x18\x03 \x01(\t\"A\n\x12\x45xpireClaimRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\"&\n\x13\x45xpireClaimResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08*[\n\x06\x46ilter\x12\x16\n\x12\x46ILTER_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46ILTER_IN_FLIGHT\x10\x01\x12\x13\n\x0f\x46ILTER_RESOLVED\x10\x02\x12\x0e\n\nFILTER_ALL\x10\x03\x32\x96\x05\n\x0c\x42oardService\x12[\n\nCreateTask\x12$.mycelium.board.v1.CreateTaskRequest\x1a%.mycelium.board.v1.CreateTaskResponse\"\x00\x12[\n\tListTasks\x12#.mycelium.board.v1.ListTasksRequest\x1a$.mycelium.board.v1.ListTasksResponse\"\x03\x90\x02\x01\x12X\n\tClaimTask\x12#.mycelium.board.v1.ClaimTaskRequest\x1a$.mycelium.board.v1.ClaimTaskResponse\"\x00\x12[\n\nRenewClaim\x12$.mycelium.board.v1.RenewClaimRequest\x1a%.mycelium.board.v1.RenewClaimResponse\"\x00\x12^\n\x0bReleaseTask\x12%.mycelium.board.v1.ReleaseTaskRequest\x1a&.mycelium.board.v1.ReleaseTaskResponse\"\x00\x12U\n\x08MoveTask\x12\".mycelium.board.v1.MoveTaskRequest\x1a#.mycelium.board.v1.MoveTaskResponse\"\x00\x12^\n\x0b\x45xpireClaim\x12%.mycelium.board.v1.ExpireClaimRequest\x1a&.mycelium.board.v1.ExpireClaimResponse\"\x00\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/service.proto\x12\x11mycelium.board.v1\x1a\x1dmycelium/board/v1/views.proto\"n\n\x11\x43reateTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x04 \x01(\t\x12\x0e\n\x06parent\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x06 \x01(\t\"9\n\x12\x43reateTaskResponse\x12#\n\x03row\x18\x01 \x01(\x0b\x32\x16.mycelium.board.v1.Row\"\xa0\x01\n\x10ListTasksRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12)\n\x06\x66ilter\x18\x02 \x01(\x0e\x32\x19.mycelium.board.v1.Filter\x12\x17\n\x0f\x63losed_since_ms\x18\x03 \x01(\x03\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\r\n\x05group\x18\x05 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x06 \x01(\t\x12\r\n\x05limit\x18\x07 \x01(\r\"\x8d\x01\n\x11ListTasksResponse\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.mycelium.board.v1.Row\x12\x11\n\tneeds_you\x18\x02 \x01(\r\x12\x11\n\tin_flight\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04room\x18\x05 \x01(\t\x12\x0c\n\x04next\x18\x06 \x01(\t\"X\n\x10\x43laimTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\r\n\x05ttl_s\x18\x04 \x01(\r\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"<\n\x11\x43laimTaskResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x11RenewClaimRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\r\n\x05ttl_s\x18\x04 \x01(\r\"=\n\x12RenewClaimResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x12ReleaseTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x0c\n\x04note\x18\x04 \x01(\t\"2\n\x13ReleaseTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\"\x8d\x01\n\x0fMoveTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12%\n\x04move\x18\x03 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\n\n\x02on\x18\x06 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\"@\n\x10MoveTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x0f\n\x07held_by\x18\x03 \x01(\t\"A\n\x12\x45xpireClaimRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\"&\n\x13\x45xpireClaimResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08*m\n\x06\x46ilter\x12\x16\n\x12\x46ILTER_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46ILTER_IN_FLIGHT\x10\x01\x12\x13\n\x0f\x46ILTER_RESOLVED\x10\x02\x12\x0e\n\nFILTER_ALL\x10\x03\x12\x10\n\x0c\x46ILTER_READY\x10\x04\x32\x96\x05\n\x0c\x42oardService\x12[\n\nCreateTask\x12$.mycelium.board.v1.CreateTaskRequest\x1a%.mycelium.board.v1.CreateTaskResponse\"\x00\x12[\n\tListTasks\x12#.mycelium.board.v1.ListTasksRequest\x1a$.mycelium.board.v1.ListTasksResponse\"\x03\x90\x02\x01\x12X\n\tClaimTask\x12#.mycelium.board.v1.ClaimTaskRequest\x1a$.mycelium.board.v1.ClaimTaskResponse\"\x00\x12[\n\nRenewClaim\x12$.mycelium.board.v1.RenewClaimRequest\x1a%.mycelium.board.v1.RenewClaimResponse\"\x00\x12^\n\x0bReleaseTask\x12%.mycelium.board.v1.ReleaseTaskRequest\x1a&.mycelium.board.v1.ReleaseTaskResponse\"\x00\x12U\n\x08MoveTask\x12\".mycelium.board.v1.MoveTaskRequest\x1a#.mycelium.board.v1.MoveTaskResponse\"\x00\x12^\n\x0b\x45xpireClaim\x12%.mycelium.board.v1.ExpireClaimRequest\x1a&.mycelium.board.v1.ExpireClaimResponse\"\x00\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,36 +34,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BOARDSERVICE'].methods_by_name['ListTasks']._loaded_options = None
   _globals['_BOARDSERVICE'].methods_by_name['ListTasks']._serialized_options = b'\220\002\001'
-  _globals['_FILTER']._serialized_start=1229
-  _globals['_FILTER']._serialized_end=1320
+  _globals['_FILTER']._serialized_start=1305
+  _globals['_FILTER']._serialized_end=1414
   _globals['_CREATETASKREQUEST']._serialized_start=85
   _globals['_CREATETASKREQUEST']._serialized_end=195
   _globals['_CREATETASKRESPONSE']._serialized_start=197
   _globals['_CREATETASKRESPONSE']._serialized_end=254
-  _globals['_LISTTASKSREQUEST']._serialized_start=256
-  _globals['_LISTTASKSREQUEST']._serialized_end=356
-  _globals['_LISTTASKSRESPONSE']._serialized_start=358
-  _globals['_LISTTASKSRESPONSE']._serialized_end=485
-  _globals['_CLAIMTASKREQUEST']._serialized_start=487
-  _globals['_CLAIMTASKREQUEST']._serialized_end=575
-  _globals['_CLAIMTASKRESPONSE']._serialized_start=577
-  _globals['_CLAIMTASKRESPONSE']._serialized_end=637
-  _globals['_RENEWCLAIMREQUEST']._serialized_start=639
-  _globals['_RENEWCLAIMREQUEST']._serialized_end=716
-  _globals['_RENEWCLAIMRESPONSE']._serialized_start=718
-  _globals['_RENEWCLAIMRESPONSE']._serialized_end=779
-  _globals['_RELEASETASKREQUEST']._serialized_start=781
-  _globals['_RELEASETASKREQUEST']._serialized_end=858
-  _globals['_RELEASETASKRESPONSE']._serialized_start=860
-  _globals['_RELEASETASKRESPONSE']._serialized_end=910
-  _globals['_MOVETASKREQUEST']._serialized_start=913
-  _globals['_MOVETASKREQUEST']._serialized_end=1054
-  _globals['_MOVETASKRESPONSE']._serialized_start=1056
-  _globals['_MOVETASKRESPONSE']._serialized_end=1120
-  _globals['_EXPIRECLAIMREQUEST']._serialized_start=1122
-  _globals['_EXPIRECLAIMREQUEST']._serialized_end=1187
-  _globals['_EXPIRECLAIMRESPONSE']._serialized_start=1189
-  _globals['_EXPIRECLAIMRESPONSE']._serialized_end=1227
-  _globals['_BOARDSERVICE']._serialized_start=1323
-  _globals['_BOARDSERVICE']._serialized_end=1985
+  _globals['_LISTTASKSREQUEST']._serialized_start=257
+  _globals['_LISTTASKSREQUEST']._serialized_end=417
+  _globals['_LISTTASKSRESPONSE']._serialized_start=420
+  _globals['_LISTTASKSRESPONSE']._serialized_end=561
+  _globals['_CLAIMTASKREQUEST']._serialized_start=563
+  _globals['_CLAIMTASKREQUEST']._serialized_end=651
+  _globals['_CLAIMTASKRESPONSE']._serialized_start=653
+  _globals['_CLAIMTASKRESPONSE']._serialized_end=713
+  _globals['_RENEWCLAIMREQUEST']._serialized_start=715
+  _globals['_RENEWCLAIMREQUEST']._serialized_end=792
+  _globals['_RENEWCLAIMRESPONSE']._serialized_start=794
+  _globals['_RENEWCLAIMRESPONSE']._serialized_end=855
+  _globals['_RELEASETASKREQUEST']._serialized_start=857
+  _globals['_RELEASETASKREQUEST']._serialized_end=934
+  _globals['_RELEASETASKRESPONSE']._serialized_start=936
+  _globals['_RELEASETASKRESPONSE']._serialized_end=986
+  _globals['_MOVETASKREQUEST']._serialized_start=989
+  _globals['_MOVETASKREQUEST']._serialized_end=1130
+  _globals['_MOVETASKRESPONSE']._serialized_start=1132
+  _globals['_MOVETASKRESPONSE']._serialized_end=1196
+  _globals['_EXPIRECLAIMREQUEST']._serialized_start=1198
+  _globals['_EXPIRECLAIMREQUEST']._serialized_end=1263
+  _globals['_EXPIRECLAIMRESPONSE']._serialized_start=1265
+  _globals['_EXPIRECLAIMRESPONSE']._serialized_end=1303
+  _globals['_BOARDSERVICE']._serialized_start=1417
+  _globals['_BOARDSERVICE']._serialized_end=2079
 # @@protoc_insertion_point(module_scope)

@@ -34,6 +34,8 @@ class _FilterEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Filter.ValueTy
     """What was closed lately."""
     FILTER_ALL: _Filter.ValueType  # 3
     """Every one."""
+    FILTER_READY: _Filter.ValueType  # 4
+    """Those that somebody can begin with now."""
 
 class Filter(_Filter, metaclass=_FilterEnumTypeWrapper):
     """Filter says which rows are meant."""
@@ -46,6 +48,8 @@ FILTER_RESOLVED: Filter.ValueType  # 2
 """What was closed lately."""
 FILTER_ALL: Filter.ValueType  # 3
 """Every one."""
+FILTER_READY: Filter.ValueType  # 4
+"""Those that somebody can begin with now."""
 Global___Filter: _TypeAlias = Filter  # noqa: Y015
 
 @_typing.final
@@ -123,22 +127,38 @@ class ListTasksRequest(_message.Message):
     ROOM_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     CLOSED_SINCE_MS_FIELD_NUMBER: _builtins.int
+    ZONE_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    CURSOR_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     filter: Global___Filter.ValueType
     """Which rows."""
     closed_since_ms: _builtins.int
-    """Only those closed since then count as closed lately, in milliseconds since 1970."""
+    """Only those closed since then count as closed lately, in milliseconds since 1970; 0: since today began."""
+    zone: _builtins.str
+    """Name of the time zone that today begins in; empty: UTC."""
+    group: _builtins.str
+    """The field that rows are grouped by; empty: none."""
+    cursor: _builtins.str
+    """`next` of the page before; empty: the first page."""
+    limit: _builtins.int
+    """At most so many rows; 0: as many as by default."""
     def __init__(
         self,
         *,
         room: _builtins.str = ...,
         filter: Global___Filter.ValueType = ...,
         closed_since_ms: _builtins.int = ...,
+        zone: _builtins.str = ...,
+        group: _builtins.str = ...,
+        cursor: _builtins.str = ...,
+        limit: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since_ms", b"closed_since_ms", "filter", b"filter", "room", b"room"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since_ms", b"closed_since_ms", "cursor", b"cursor", "filter", b"filter", "group", b"group", "limit", b"limit", "room", b"room", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -155,6 +175,7 @@ class ListTasksResponse(_message.Message):
     IN_FLIGHT_FIELD_NUMBER: _builtins.int
     RESOLVED_FIELD_NUMBER: _builtins.int
     ROOM_FIELD_NUMBER: _builtins.int
+    NEXT_FIELD_NUMBER: _builtins.int
     needs_you: _builtins.int
     """How many need a person."""
     in_flight: _builtins.int
@@ -163,6 +184,8 @@ class ListTasksResponse(_message.Message):
     """How many were closed lately."""
     room: _builtins.str
     """Name of the room."""
+    next: _builtins.str
+    """Cursor of the next page; empty when this is the last."""
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Row]:
         """The rows: decisions, what is blocked, reviews, then the rest; those that moved last first."""
@@ -175,10 +198,11 @@ class ListTasksResponse(_message.Message):
         in_flight: _builtins.int = ...,
         resolved: _builtins.int = ...,
         room: _builtins.str = ...,
+        next: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["in_flight", b"in_flight", "needs_you", b"needs_you", "resolved", b"resolved", "room", b"room", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["in_flight", b"in_flight", "needs_you", b"needs_you", "next", b"next", "resolved", b"resolved", "room", b"room", "rows", b"rows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

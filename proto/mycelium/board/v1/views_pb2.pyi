@@ -3,9 +3,11 @@
 isort:skip_file
 What the board service shows of tasks and claims."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -175,6 +177,7 @@ class Row(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_BY_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the document."""
     thread: _builtins.str
@@ -211,6 +214,10 @@ class Row(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
 
+    @_builtins.property
+    def group(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The values of the field that was grouped by, `-` where the row has none; empty when nothing was grouped."""
+
     def __init__(
         self,
         *,
@@ -229,10 +236,11 @@ class Row(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_by: _builtins.str = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        group: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "expires_at", b"expires_at", "fields_json", b"fields_json", "holder", b"holder", "key", b"key", "kind", b"kind", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
