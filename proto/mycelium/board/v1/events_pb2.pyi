@@ -20,7 +20,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class TaskMoved(_message.Message):
-    """TaskMoved is something that was done to a task. What it asks of the task's document follows, once, as a reaction."""
+    """TaskMoved is something that was done to a task. What it asks of the task's document follows, once, as a reaction.
+    What an edit of the document did is told as well, after it: then `edit` names the edit, and no field is to change.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -36,6 +38,10 @@ class TaskMoved(_message.Message):
     FIELDS_JSON_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
+    ASSIGNEE_FIELD_NUMBER: _builtins.int
+    ROW_KIND_FIELD_NUMBER: _builtins.int
+    EDIT_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     room: _builtins.str
@@ -54,6 +60,14 @@ class TaskMoved(_message.Message):
     """What its mover says to it."""
     title: _builtins.str
     """Title of the task at that moment."""
+    assignee: _builtins.str
+    """Handle of whom the task is for after that; empty for nobody."""
+    row_kind: _builtins.str
+    """What sort of thing the task is, such as `task` or `decision`."""
+    edit: _builtins.int
+    """Sequence of the document's fact that did it; 0 when a command did."""
+    cause: _builtins.str
+    """Key of the task that it waited for and that was closed or removed, when it is unblocked by that."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -81,10 +95,14 @@ class TaskMoved(_message.Message):
         fields_json: _builtins.str = ...,
         note: _builtins.str = ...,
         title: _builtins.str = ...,
+        assignee: _builtins.str = ...,
+        row_kind: _builtins.str = ...,
+        edit: _builtins.int = ...,
+        cause: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "ended", b"ended", "lease", b"lease"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "ended", b"ended", "fields_json", b"fields_json", "key", b"key", "lease", b"lease", "move", b"move", "note", b"note", "room", b"room", "room_id", b"room_id", "thread", b"thread", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "at", b"at", "by", b"by", "cause", b"cause", "edit", b"edit", "ended", b"ended", "fields_json", b"fields_json", "key", b"key", "lease", b"lease", "move", b"move", "note", b"note", "room", b"room", "room_id", b"room_id", "row_kind", b"row_kind", "thread", b"thread", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

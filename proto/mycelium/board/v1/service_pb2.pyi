@@ -228,7 +228,7 @@ class ClaimTaskRequest(_message.Message):
     ttl_s: _builtins.int
     """For how many seconds; 0: as long as by default."""
     force: _builtins.bool
-    """Whether a claim of somebody else ends by it."""
+    """Whether a claim of somebody else ends by it, and it is taken even while it waits for other tasks."""
     def __init__(
         self,
         *,
@@ -515,3 +515,163 @@ class ExpireClaimResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExpireClaimResponse: _TypeAlias = ExpireClaimResponse  # noqa: Y015
+
+@_typing.final
+class RecordEditRequest(_message.Message):
+    """RecordEditRequest names one thing that an edit did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    EDIT_FIELD_NUMBER: _builtins.int
+    MOVE_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    document_id: _builtins.str
+    """Id of the document, as its subject names it."""
+    edit: _builtins.int
+    """Sequence of the document's fact."""
+    move: _views_pb2.Move.ValueType
+    """What it did to the task."""
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        edit: _builtins.int = ...,
+        move: _views_pb2.Move.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "edit", b"edit", "move", b"move", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordEditRequest: _TypeAlias = RecordEditRequest  # noqa: Y015
+
+@_typing.final
+class RecordEditResponse(_message.Message):
+    """RecordEditResponse says whether it is told by this."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDED_FIELD_NUMBER: _builtins.int
+    recorded: _builtins.bool
+    """Whether it is; otherwise it was told before."""
+    def __init__(
+        self,
+        *,
+        recorded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["recorded", b"recorded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordEditResponse: _TypeAlias = RecordEditResponse  # noqa: Y015
+
+@_typing.final
+class UnblockTaskRequest(_message.Message):
+    """UnblockTaskRequest names a task, and one that it waited for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    document_id: _builtins.str
+    """Id of the document of the task that waited."""
+    cause: _builtins.str
+    """Key of the task that it waited for."""
+    closed: _builtins.int
+    """Sequence of the fact that closed or removed that one."""
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        cause: _builtins.str = ...,
+        closed: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "closed", b"closed", "document_id", b"document_id", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnblockTaskRequest: _TypeAlias = UnblockTaskRequest  # noqa: Y015
+
+@_typing.final
+class UnblockTaskResponse(_message.Message):
+    """UnblockTaskResponse says whether it is told by this."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNBLOCKED_FIELD_NUMBER: _builtins.int
+    unblocked: _builtins.bool
+    """Whether it is; otherwise it waits still, or it was told before."""
+    def __init__(
+        self,
+        *,
+        unblocked: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unblocked", b"unblocked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnblockTaskResponse: _TypeAlias = UnblockTaskResponse  # noqa: Y015
+
+@_typing.final
+class ExpireConcernRequest(_message.Message):
+    """ExpireConcernRequest names a concern."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """Id of the room."""
+    document_id: _builtins.str
+    """Id of its document."""
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "room_id", b"room_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExpireConcernRequest: _TypeAlias = ExpireConcernRequest  # noqa: Y015
+
+@_typing.final
+class ExpireConcernResponse(_message.Message):
+    """ExpireConcernResponse says whether it was closed by this."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPIRED_FIELD_NUMBER: _builtins.int
+    expired: _builtins.bool
+    """Whether it was."""
+    def __init__(
+        self,
+        *,
+        expired: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expired", b"expired"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExpireConcernResponse: _TypeAlias = ExpireConcernResponse  # noqa: Y015

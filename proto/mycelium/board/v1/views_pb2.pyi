@@ -46,6 +46,12 @@ class _MoveEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Move.ValueType],
     """It was closed without being done."""
     MOVE_ANSWERED: _Move.ValueType  # 9
     """A decision was made."""
+    MOVE_FILED: _Move.ValueType  # 10
+    """It came to be."""
+    MOVE_ASSIGNED: _Move.ValueType  # 11
+    """It is for somebody else now, by an edit of its document."""
+    MOVE_REMOVED: _Move.ValueType  # 12
+    """Its document was removed, and the task with it."""
 
 class Move(_Move, metaclass=_MoveEnumTypeWrapper):
     """Move is what was done to a task. The list of those that become notices is fixed in contracts/l9.json."""
@@ -70,6 +76,12 @@ MOVE_DISMISSED: Move.ValueType  # 8
 """It was closed without being done."""
 MOVE_ANSWERED: Move.ValueType  # 9
 """A decision was made."""
+MOVE_FILED: Move.ValueType  # 10
+"""It came to be."""
+MOVE_ASSIGNED: Move.ValueType  # 11
+"""It is for somebody else now, by an edit of its document."""
+MOVE_REMOVED: Move.ValueType  # 12
+"""Its document was removed, and the task with it."""
 Global___Move: _TypeAlias = Move  # noqa: Y015
 
 @_typing.final
@@ -177,6 +189,13 @@ class Row(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_BY_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    READY_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
+    CYCLE_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the document."""
@@ -202,6 +221,14 @@ class Row(_message.Message):
     """Handle of who made it."""
     updated_by: _builtins.str
     """Handle of who changed it last."""
+    ready: _builtins.bool
+    """Whether somebody could claim it now and begin."""
+    reason: _builtins.str
+    """Why not, in one line, such as `after work/write-the-migration`; empty when it is ready."""
+    parent: _builtins.str
+    """Key of the task that it is a part of; empty when of none that is there."""
+    source: _builtins.str
+    """Where the row comes from; empty: its document."""
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When that claim ends; absent when nobody holds it."""
@@ -213,6 +240,18 @@ class Row(_message.Message):
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
+
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of the open tasks that it waits for."""
+
+    @_builtins.property
+    def cycle(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of a cycle that it is in, each waiting for or made of the next; empty when it is in none."""
+
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of its parts."""
 
     @_builtins.property
     def group(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -236,11 +275,18 @@ class Row(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_by: _builtins.str = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        ready: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
+        cycle: _abc.Iterable[_builtins.str] | None = ...,
+        parent: _builtins.str = ...,
+        parts: _abc.Iterable[_builtins.str] | None = ...,
+        source: _builtins.str = ...,
         group: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "cycle", b"cycle", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "parent", b"parent", "parts", b"parts", "ready", b"ready", "reason", b"reason", "source", b"source", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
