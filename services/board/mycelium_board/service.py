@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.board.v1 import events_pb2, service_pb2
+from mycelium.board.v1 import events_pb2, finding_pb2, service_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import (
@@ -16,6 +16,7 @@ from mycelium_board import (
     model,
     projection,
     queries,
+    queries_finding,
     reactions,
 )
 from mycelium_kernel import rooms_seen, subjects
@@ -56,7 +57,10 @@ def service() -> Service:
         version=VERSION,
         projection=PROJECTION,
         commands=_commands(),
-        queries=(Query(service_pb2.ListTasksRequest, queries.list_tasks),),
+        queries=(
+            Query(service_pb2.ListTasksRequest, queries.list_tasks),
+            Query(finding_pb2.FindTaskRequest, queries_finding.find_task),
+        ),
         direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
         reactions=(reactions.FOLLOWER,),
         workers=(expiry.watch_claims,),
