@@ -22,6 +22,7 @@ from mycelium_gateway.limits import BodyLimitMiddleware
 from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
 from mycelium_gateway.routes import (
+    board,
     budget,
     catchup,
     delivery,
@@ -51,6 +52,7 @@ ROUTERS = (
     presence.router,
     memory.router,
     tasks.router,
+    board.router,
     links.router,
     search.router,
     stream.router,

@@ -1,56 +1,21 @@
-"""The board of a room: tasks, who holds them, and what becomes of them."""
+"""Tasks of a room: filed, held by somebody, and what becomes of them."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from mycelium.board.v1 import service_pb2, views_pb2
-from mycelium_gateway import problems, shapes
+from mycelium_gateway import problems, shapes, shapes_board
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer, done
 from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import tasks as schemas
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["board"], route_class=PlainRoute)
-FILTERS = {
-    "needs-you": service_pb2.FILTER_UNSPECIFIED,
-    "in-flight": service_pb2.FILTER_IN_FLIGHT,
-    "resolved": service_pb2.FILTER_RESOLVED,
-    "all": service_pb2.FILTER_ALL,
-}
 FINDING = ("room.not_found", "task.not_found", "id.ambiguous")
 MOVING = (*FINDING, "lease.lost", "task.closed", "handle.mismatch", *problems.WRITING)
 NAMED = "A task is named by its key, with or without its prefix (slashes as `%2F`), or by its thread's id or short id."
-
-
-@router.get(
-    "/board",
-    response_model=schemas.Board,
-    summary="Show a room's board",
-    responses=problems.responses("room.not_found"),
-)
-async def show_board(
-    room: str,
-    call: Caller,
-    filter: Annotated[schemas.Filter, Query(description="Which rows.")] = "needs-you",
-    closed_since_ms: Annotated[int, Query(ge=0, le=2**53, description="What counts as closed lately.")] = 0,
-) -> Response:
-    request = service_pb2.ListTasksRequest(room=room, filter=FILTERS[filter], closed_since_ms=closed_since_ms)
-    found = (await call.ask(request, service_pb2.ListTasksResponse)).message
-    return answer(
-        {
-            "room": found.room,
-            "items": [_row(row) for row in found.rows],
-            "next": None,
-            "needs_you": found.needs_you,
-            "in_flight": found.in_flight,
-            "resolved": found.resolved,
-        }
-    )
 
 
 @router.post(
@@ -73,7 +38,7 @@ async def create_task(room: str, body: schemas.NewTask, call: Caller) -> Respons
         kind=body.kind or "",
     )
     reply = await call.named(body.handle).ask(request, service_pb2.CreateTaskResponse)
-    return answer(_row(reply.message.row), 201, sequence=reply.sequence)
+    return answer(shapes_board.row(reply.message.row), 201, sequence=reply.sequence)
 
 
 @router.post(
@@ -196,24 +161,4 @@ def _claim(claim: views_pb2.Claim) -> shapes.Json:
         "expires_at": shapes.moment(claim.expires_at),
         "ttl_s": claim.ttl_s,
         "taken_from": claim.taken_from or None,
-    }
-
-
-def _row(row: views_pb2.Row) -> shapes.Json:
-    return {
-        "key": row.key,
-        "thread": row.thread,
-        "title": row.title,
-        "status": row.status,
-        "kind": row.kind,
-        "assignee": row.assignee or None,
-        "blocked_by": row.blocked_by or None,
-        "holder": row.holder or None,
-        "expires_at": shapes.moment(row.expires_at) if row.HasField("expires_at") else None,
-        "meta": json.loads(row.fields_json or "{}"),
-        "version": row.version,
-        "created_by": row.created_by,
-        "created_at": shapes.moment(row.created_at),
-        "updated_by": row.updated_by,
-        "updated_at": shapes.moment(row.updated_at),
     }
