@@ -45,12 +45,17 @@ def to_millis(timestamp: Timestamp) -> int:
     return timestamp.seconds * 1000 + timestamp.nanos // 1_000_000
 
 
-def from_millis(millis: int) -> Timestamp:
+def millis(moment: datetime) -> int:
+    """Milliseconds since 1970 of a moment in UTC."""
+    return to_millis(to_timestamp(moment))
+
+
+def from_millis(count: int) -> Timestamp:
     """The protobuf timestamp of milliseconds since 1970."""
-    return Timestamp(seconds=millis // 1000, nanos=millis % 1000 * 1_000_000)
+    return Timestamp(seconds=count // 1000, nanos=count % 1000 * 1_000_000)
 
 
-def rfc3339(millis: int) -> str:
-    """A moment as users see it: RFC 3339 in UTC with milliseconds."""
-    moment = datetime.fromtimestamp(millis / 1000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{millis % 1000:03d}Z"
+def rfc3339(count: int) -> str:
+    """Milliseconds since 1970 as users see a moment: RFC 3339 in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(count / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{count % 1000:03d}Z"

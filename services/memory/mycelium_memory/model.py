@@ -5,18 +5,11 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mycelium.memory.v1 import events_pb2
-from mycelium_kernel import clock, subjects
+from mycelium_kernel import subjects
 
 MEMORY = "memory"  # the service, as its subjects name it
 DOCUMENT = "document"
-
-
-def millis(moment: datetime) -> int:
-    """A moment as tables hold it."""
-    return clock.to_millis(clock.to_timestamp(moment))
 
 
 def document_id(folded: str) -> str:

@@ -185,7 +185,7 @@ def test_keys_that_a_disk_takes_for_one_never_overwrite_each_other(demo: Hub) ->
 
 def test_a_document_is_read_as_it_was(demo: Hub) -> None:
     """By version and by time; never there yet, removed then, or unknown is said as that."""
-    start = clock.rfc3339(clock.to_millis(clock.to_timestamp(demo.now)))
+    start = clock.rfc3339(clock.millis(demo.now))
     demo.later(hours=1)
     demo.write("a", "one")
     demo.later(hours=1)

@@ -12,7 +12,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
-from mycelium_rooms.model import EXPIRED, RESOLVED, millis, standing_status
+from mycelium_rooms.model import EXPIRED, RESOLVED, standing_status
 
 OPEN = "open"
 STATUSES = (OPEN, "in_progress", RESOLVED)
@@ -87,7 +87,7 @@ def set_status(loaded: EventRow, request: status_pb2.SetEventStatusRequest, cont
         raise _unknown_status("status", request.status)
     if not loaded.kind:
         raise Refusal("event.not_an_event", f"message {short} is no event; only events have a status")
-    now = millis(context.now)
+    now = clock.millis(context.now)
     if standing_status(loaded.status, loaded.expires_at, now) == request.status:
         return Done(status_pb2.SetEventStatusResponse(message_id=loaded.message_id, status=request.status))
     if 0 < loaded.expires_at <= now:
@@ -103,7 +103,7 @@ def expire(loaded: EventRow | None, _request: status_pb2.ExpireEventRequest, con
     """Says what is so already, so that streams hear of it; nothing when it is not so, or was said."""
     if loaded is None:
         return Done(status_pb2.ExpireEventResponse())
-    now = millis(context.now)
+    now = clock.millis(context.now)
     if loaded.status == EXPIRED or standing_status(loaded.status, loaded.expires_at, now) != EXPIRED:
         return Done(status_pb2.ExpireEventResponse(status=loaded.status))
     return Fact(_status_set(loaded, EXPIRED, "", context), on=loaded.entity)

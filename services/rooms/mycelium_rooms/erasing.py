@@ -20,7 +20,6 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import clock, events, headers, subjects
 from mycelium_kernel.connections import reaching
 from mycelium_kernel.service import Reaction, Stored
-from mycelium_rooms.model import millis
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
@@ -49,7 +48,7 @@ async def erase_again(runtime: Runtime, room_id: str, _data: bytes) -> None:
 
 async def arm(runtime: Runtime) -> None:
     """Arm the timers of rooms that were deleted a short while ago."""
-    since = millis(runtime.clock()) - round(REMEMBERED_S * 1000)
+    since = clock.millis(runtime.clock()) - round(REMEMBERED_S * 1000)
     assert runtime.tables is not None
     for room_id, deleted_at in runtime.tables.all(YOUNG, since):
         await _arm(runtime, room_id, deleted_at)

@@ -7,9 +7,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from mycelium.rooms.v1 import transfer_pb2
+from mycelium_kernel import clock
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 from mycelium_kernel.service import Actor
-from mycelium_rooms.model import millis
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
@@ -24,7 +24,7 @@ async def watch_imports(runtime: Runtime) -> None:
     """Look for ever."""
     assert runtime.tables is not None
     while True:
-        for (room_id,) in runtime.tables.all(STALE, millis(runtime.clock()) - STALE_MS):
+        for (room_id,) in runtime.tables.all(STALE, clock.millis(runtime.clock()) - STALE_MS):
             request = transfer_pb2.AbandonImportRequest(room_id=room_id)
             try:
                 await runtime.bus.ask(request, transfer_pb2.AbandonImportResponse, actor=Actor("", ""))

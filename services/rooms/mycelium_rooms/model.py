@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from mycelium.rooms.v1 import events_pb2, states_pb2, views_pb2
-from mycelium_kernel import clock
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Context
 
@@ -40,11 +38,6 @@ def did_you_mean(similar: Iterable[str]) -> str:
     """The end of a refusal's line that offers what is known instead; empty when nothing is."""
     offered = " or ".join(similar)
     return f"; did you mean {offered}?" if offered else ""
-
-
-def millis(moment: datetime) -> int:
-    """A moment as tables hold it."""
-    return clock.to_millis(clock.to_timestamp(moment))
 
 
 def standing_status(status: str, expires_at: int, now: int) -> str:

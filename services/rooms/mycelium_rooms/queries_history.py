@@ -16,7 +16,7 @@ from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import lookup, search, times, views
 from mycelium_rooms.commands_events import KIND, STATUSES
-from mycelium_rooms.model import EXPIRED, RoomRow, millis
+from mycelium_rooms.model import EXPIRED, RoomRow
 
 LIMIT, LIMIT_MOST = 50, 500
 LOOKED_AT = 20_000  # messages that one page looks at, about 50 ms
@@ -86,7 +86,7 @@ def list_messages(
     room = wanted.room
     before = _sequence(tables, room, times.place("before", request.before, context.now, zone)) if request.before else 0
     since = _sequence(tables, room, times.place("since", request.since, context.now, zone)) if request.since else 0
-    now, page, size, looked_at = millis(context.now), service_pb2.ListMessagesResponse(), 0, 0
+    now, page, size, looked_at = clock.millis(context.now), service_pb2.ListMessagesResponse(), 0, 0
     sql, values = statement(wanted, before or LAST_SEQUENCE, since, now)
     for sequence, created_at, fits in tables.iterate(sql, *values):
         looked_at += 1

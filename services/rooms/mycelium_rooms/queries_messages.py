@@ -11,7 +11,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import loads_deliveries, lookup, views
-from mycelium_rooms.model import RoomRow, millis, session_of
+from mycelium_rooms.model import RoomRow, session_of
 
 HISTORY_BYTES = 4 * 1024 * 1024
 EARLIER, EARLIER_BYTES = 30, 256 * 1024
@@ -32,7 +32,7 @@ def get_message(
 def _message(tables: Tables, room: RoomRow, message_id: str, context: Context) -> views_pb2.Message:
     row = tables.one(f"{views.MESSAGE} WHERE message.room_id = ? AND message_id = ?", room.id, message_id)
     assert row is not None
-    return views.message(row, millis(context.now))
+    return views.message(row, clock.millis(context.now))
 
 
 def _history(tables: Tables, room: RoomRow, message: views_pb2.Message) -> Iterable[views_pb2.Revision]:
@@ -104,7 +104,7 @@ def _earlier(
     size = 0
     after = spoke[0] if spoke else 0
     for row in tables.iterate(sql, room.id, message.thread, message.sequence, after, EARLIER):
-        before = views.message(row, millis(context.now))
+        before = views.message(row, clock.millis(context.now))
         size += before.ByteSize()
         if size > EARLIER_BYTES:
             break

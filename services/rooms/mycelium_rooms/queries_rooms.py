@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_kernel import names
+from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_people import member_not_found
-from mycelium_rooms.model import RoomRow, millis
+from mycelium_rooms.model import RoomRow
 from mycelium_rooms.presence import Presences
 
 PAGE = 200
@@ -85,7 +85,7 @@ def get_member(
         if row is None:
             raise member_not_found(room, handle, lookup.near_members(tables, room, handle))
         member = views.member(row)
-        presences.complete(member, room.id, row[4], millis(context.now))
+        presences.complete(member, room.id, row[4], clock.millis(context.now))
         return service_pb2.GetMemberResponse(member=member)
 
     return run
@@ -118,6 +118,6 @@ def _members(
         if page.members and size > views.PAGE_BYTES:
             page.next = page.members[-1].handle
             break
-        presences.complete(member, room.id, row[4], millis(context.now))
+        presences.complete(member, room.id, row[4], clock.millis(context.now))
         page.members.append(member)
     return page

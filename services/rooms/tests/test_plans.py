@@ -78,8 +78,10 @@ def ask_everything(hub: Hub) -> None:
     refused(hub, pb.PostMessageRequest(room="demo", content="@engineers @team"))
     abandoned = hub.ask(transfer_pb2.ImportRoomRequest(name="again", operator=True), "avery").room_id
     hub.ask(transfer_pb2.AbandonImportRequest(room_id=abandoned), "avery")
-    for sql, parameters in ((expiry.DUE, (0, 1)), (expiry.NEXT, ()), (imports.STALE, (0,)), (erasing.YOUNG, (0,))):
-        hub.tables.all(sql, *parameters)
+    for sql in (imports.STALE, erasing.YOUNG):
+        hub.tables.all(sql, 0)
+    hub.tables.all(expiry.EVENTS.rows, 0, 1)
+    hub.tables.all(expiry.EVENTS.next)
     hub.tables.answered("avery", "key")
     hub.tables.put_answered(10_000, "avery", "key", "body", message.room_id)
     hub.sweep()

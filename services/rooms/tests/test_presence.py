@@ -18,7 +18,6 @@ from mycelium_kernel.bus import Bus
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.service import Actor
 from mycelium_rooms import presence
-from mycelium_rooms.model import millis
 from mycelium_rooms.service import service
 from services.rooms.tests.hub import Hub
 
@@ -38,7 +37,8 @@ def room_id(hub: Hub) -> str:
 
 def say(hub: Hub, state: str, note: str = "", ttl_s: float = 60, handle: str = "engineer") -> None:
     """As a gateway writes it."""
-    value = {"state": state, "note": note, "until": millis(hub.now + timedelta(seconds=ttl_s)), "at": millis(hub.now)}
+    until = clock.millis(hub.now + timedelta(seconds=ttl_s))
+    value = {"state": state, "note": note, "until": until, "at": clock.millis(hub.now)}
     hub.presences._picture.put(f"{room_id(hub)}.{subjects.token(handle)}", json.dumps(value), 0.0)
 
 
@@ -126,7 +126,7 @@ async def test_a_key_is_seen_while_it_lives(nats_server: testing.NatsServer) -> 
         config = KeyValueConfig(bucket=presence.BUCKET, storage=StorageType.MEMORY, history=1, limit_marker_ttl=5)
         with contextlib.suppress(Exception):
             await connection.jetstream.create_key_value(config)
-        now = millis(clock.system_clock())
+        now = clock.millis(clock.system_clock())
         value = json.dumps({"state": "working", "note": "", "until": now + 1000, "at": now}).encode()
         subject = f"$KV.{presence.BUCKET}.{room.message.room.id}.bot"
         await connection.jetstream.publish(subject, value, msg_ttl=1)
