@@ -582,6 +582,7 @@ class UnblockTaskRequest(_message.Message):
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
     CLOSED_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     document_id: _builtins.str
@@ -590,6 +591,8 @@ class UnblockTaskRequest(_message.Message):
     """Key of the task that it waited for."""
     closed: _builtins.int
     """Sequence of the fact that closed or removed that one."""
+    by: _builtins.str
+    """Handle of who closed or removed it; empty when nobody did."""
     def __init__(
         self,
         *,
@@ -597,10 +600,11 @@ class UnblockTaskRequest(_message.Message):
         document_id: _builtins.str = ...,
         cause: _builtins.str = ...,
         closed: _builtins.int = ...,
+        by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "closed", b"closed", "document_id", b"document_id", "room_id", b"room_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "cause", b"cause", "closed", b"closed", "document_id", b"document_id", "room_id", b"room_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
