@@ -16,6 +16,7 @@ from mycelium_kernel.service import Context, Done, Entity, Fact
 TTL_S = 30 * 60
 LEAST_TTL_S = 1
 MOST_TTL_S = 7 * 24 * 3600
+NAMED, REFUSED = 3, 100  # keys that a refusal names in its line, and in its list
 UNBLOCKED = '{"status": "open", "blocked_by": null}'  # who takes a blocked task knows how to go on
 
 
@@ -27,10 +28,11 @@ class Holding:
     task: Task
     entity: Entity[State]
     is_known: bool = True
+    waits_for: tuple[str, ...] = ()  # keys, where a task that waits for others can't be claimed
 
 
 def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: Context) -> Fact | Done:
-    """Refused while another holds it, unless by force. The holder who claims again gets the claim that stands."""
+    """Refused while another holds it or it has to wait, unless by force. Its holder gets the claim that stands."""
     by = speaker(context)
     holder = names.handle(request.to) if request.to else by
     if not loaded.is_known:
@@ -42,8 +44,10 @@ def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: 
         return Done(service_pb2.ClaimTaskResponse(claim=_shown(loaded.task.key, loaded.task.thread, held, by)))
     if held and held.holder != by and not request.force:
         raise _held(loaded, held)
+    if loaded.waits_for and not request.force:
+        raise _waiting(loaded)
     lease = _lease(holder, _ttl(request.ttl_s, TTL_S), context.now)
-    fields_json = UNBLOCKED if loaded.task.status == "blocked" else ""
+    fields_json = UNBLOCKED if loaded.task.is_blocked else ""
     event = moved(loaded, views_pb2.MOVE_CLAIMED, by, context.now, lease=lease, fields_json=fields_json)
     return Fact(event, on=loaded.entity)
 
@@ -136,6 +140,8 @@ def moved(
         lease=lease,
         fields_json=fields_json,
         note=note,
+        assignee=task.assignee,
+        row_kind=task.kind,
     )
     before = latest(loaded.entity)
     if before and not (lease and lease.token == before.token):
@@ -176,6 +182,15 @@ def _held(loaded: Holding, held: views_pb2.Lease) -> Refusal:
         holder=held.holder,
         expires_at=until,
     )
+
+
+def _waiting(loaded: Holding) -> Refusal:
+    """The refusal of a task that waits for others, where that is not allowed."""
+    keys = loaded.waits_for
+    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    detail = f"{loaded.task.key} waits for {', '.join(keys[:NAMED])}{more}"
+    next_command = f"mycelium board claim {_named(loaded)} --force"
+    return Refusal("task.waiting", detail, next=next_command, waits_for=list(keys[:REFUSED]))
 
 
 def _lost(loaded: Holding, held: views_pb2.Lease | None) -> Refusal:

@@ -32,7 +32,6 @@ CLOSING: Mapping[int, Mapping[str, object]] = {
 class Moving(Holding):
     """A task with what a move has to know of its document."""
 
-    blocked_by: str = ""
     options: tuple[str, ...] = ()
 
 
@@ -71,7 +70,7 @@ def _changes(loaded: Moving, request: service_pb2.MoveTaskRequest) -> dict[str, 
         return {"status": "blocked", "blocked_by": _waited_for(request.on.strip())}
     if request.move != views_pb2.MOVE_UNBLOCKED:
         raise Refusal("request.invalid", "that is nothing that a task can be told")
-    if not loaded.blocked_by and loaded.task.status != "blocked":
+    if not loaded.task.is_blocked:
         raise Refusal("task.not_blocked", f"{loaded.task.key} is not blocked")
     return {"status": OPEN, "blocked_by": None}
 

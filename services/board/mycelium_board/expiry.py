@@ -1,10 +1,12 @@
-"""What of the board ends by itself: claims whose time is over (`mycelium_kernel.due`)."""
+"""What of the board ends by itself: claims whose time is over, concerns that nobody took up."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mycelium.board.v1 import service_pb2
+from mycelium_board.commands_edits import CONCERN_LASTS
 from mycelium_kernel import due
 
 if TYPE_CHECKING:
@@ -24,6 +26,27 @@ CLAIMS = due.Due(
 )
 
 
+def _concern(room_id: str, document_id: str) -> service_pb2.ExpireConcernRequest:
+    return service_pb2.ExpireConcernRequest(room_id=room_id, document_id=document_id)
+
+
+UNCLAIMED = """SELECT {} FROM task INDEXED BY task_concern WHERE kind = 'concern' AND closed_at = 0 AND NOT EXISTS (
+  SELECT 1 FROM claim WHERE claim.room_id = task.room_id AND claim.document_id = task.document_id)"""
+LASTS_MS = CONCERN_LASTS // timedelta(milliseconds=1)
+CONCERNS = due.Due(
+    "a concern",
+    rows=f"{UNCLAIMED.format('room_id, document_id')} AND touched_at <= ? - {LASTS_MS} ORDER BY touched_at LIMIT ?",
+    next=UNCLAIMED.format(f"min(touched_at) + {LASTS_MS}"),
+    request=_concern,
+    response=service_pb2.ExpireConcernResponse,
+)
+
+
 async def watch_claims(runtime: Runtime) -> None:
     """End claims at their time."""
     await due.watch(runtime, CLAIMS)
+
+
+async def watch_concerns(runtime: Runtime) -> None:
+    """Close concerns that nobody took up."""
+    await due.watch(runtime, CONCERNS)

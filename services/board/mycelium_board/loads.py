@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 
 from mycelium.board.v1 import service_pb2
-from mycelium_board import lookup
+from mycelium_board import lookup, readiness
 from mycelium_board.commands_claims import Holding
+from mycelium_board.commands_edits import LONG_AGO, Concern, Edited, Freed
 from mycelium_board.commands_moves import Moving
 from mycelium_board.model import State, Task, subject
 from mycelium_board.projection import text_of
@@ -25,6 +27,13 @@ def for_claim(tables: Tables, request: service_pb2.ClaimTaskRequest, context: Co
     return Holding(room, task, entity, rooms_seen.is_registered(tables, room, holder))
 
 
+def for_gated_claim(tables: Tables, request: service_pb2.ClaimTaskRequest, context: Context) -> Holding:
+    """The same where nobody may claim what waits: with what it waits for."""
+    loaded = for_claim(tables, request, context)
+    why = readiness.why_not_ready(tables, loaded.room.id, loaded.task, context.now)
+    return Holding(loaded.room, loaded.task, loaded.entity, loaded.is_known, why.waits_for)
+
+
 def for_holder(
     tables: Tables, request: service_pb2.RenewClaimRequest | service_pb2.ReleaseTaskRequest, context: Context
 ) -> Holding:
@@ -36,23 +45,70 @@ def for_holder(
 def for_move(tables: Tables, request: service_pb2.MoveTaskRequest, context: Context) -> Moving:
     room = rooms_seen.find_room(tables, request.room, context)
     task = lookup.find_task(tables, room, request.task)
-    row = tables.one(
-        "SELECT blocked_by, fields FROM task WHERE room_id = ? AND document_id = ?", room.id, task.document_id
-    )
-    blocked_by, fields = row or ("", "{}")
-    offered = json.loads(fields).get("options") or []
+    row = tables.one("SELECT fields FROM task WHERE room_id = ? AND document_id = ?", room.id, task.document_id)
+    offered = json.loads(row[0] if row else "{}").get("options") or []
     options = tuple(map(text_of, offered)) if isinstance(offered, list) else ()
-    entity = tables.entity(subject(room.id, task.document_id), State)
-    return Moving(room, task, entity, blocked_by=blocked_by, options=options)
+    return Moving(room, task, tables.entity(subject(room.id, task.document_id), State), options=options)
 
 
 def for_expire(tables: Tables, request: service_pb2.ExpireClaimRequest, _context: Context) -> Holding:
     """The task by the claim alone: its document may be gone by now."""
-    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", request.room_id)
+    room = _room(tables, request.room_id)
     claim = tables.one("SELECT document_id FROM claim WHERE room_id = ? AND key = ?", request.room_id, request.key)
-    if row is None or claim is None:
+    if room is None or claim is None:
         raise Refusal("claim.none", f"nobody holds {request.key[:60]!r}")
-    sql = f"SELECT {lookup.COLUMNS} FROM task WHERE room_id = ? AND document_id = ?"  # noqa: S608 - fixed text
-    found = tables.one(sql, request.room_id, claim[0])
-    task = Task(*found) if found else Task(claim[0], request.key, "", "", "")
-    return Holding(RoomRow(*row), task, tables.entity(subject(request.room_id, claim[0]), State))
+    task = lookup.by_document(tables, room.id, claim[0]) or Task(claim[0], request.key, "", "", "")
+    return Holding(room, task, tables.entity(subject(room.id, claim[0]), State))
+
+
+def for_edit(tables: Tables, request: service_pb2.RecordEditRequest, _context: Context) -> Edited | None:
+    """None when it was told before, or the room is gone."""
+    place = request.room_id, request.document_id
+    room = _room(tables, request.room_id)
+    sql = """SELECT key, thread, title, status, kind, assignee, blocked_by, by_handle, at FROM edit
+      WHERE room_id = ? AND document_id = ? AND sequence = ? AND move = ?"""
+    row = tables.one(sql, *place, request.edit, request.move)
+    if room is None or row is None:
+        return None
+    now = lookup.by_document(tables, *place)
+    return Edited(
+        room,
+        Task(request.document_id, *row[:7]),
+        tables.entity(subject(*place), State),
+        by=row[7],
+        at=_moment(row[8]),
+        is_over=now is None or now.is_closed,
+    )
+
+
+def for_unblock(tables: Tables, request: service_pb2.UnblockTaskRequest, context: Context) -> Freed | None:
+    """None when there is no such task."""
+    place = request.room_id, request.document_id
+    room, task = _room(tables, request.room_id), lookup.by_document(tables, *place)
+    row = tables.one("SELECT freed_by FROM task WHERE room_id = ? AND document_id = ?", *place)
+    if room is None or task is None or row is None:
+        return None
+    why = readiness.why_not_ready(tables, room.id, task, context.now)
+    entity = tables.entity(subject(*place), State)
+    is_free = why.reason in {readiness.READY, readiness.HELD}
+    return Freed(room, task, entity, is_free=is_free, freed_by=row[0])
+
+
+def for_concern(tables: Tables, request: service_pb2.ExpireConcernRequest, _context: Context) -> Concern | None:
+    """None when there is no such task."""
+    place = request.room_id, request.document_id
+    room, task = _room(tables, request.room_id), lookup.by_document(tables, *place)
+    row = tables.one("SELECT touched_at FROM task WHERE room_id = ? AND document_id = ?", *place)
+    if room is None or task is None or row is None:
+        return None
+    return Concern(room, task, tables.entity(subject(*place), State), touched_at=_moment(row[0]))
+
+
+def _room(tables: Tables, room_id: str) -> RoomRow | None:
+    """A room by its id alone, for what the board asks of itself."""
+    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", room_id)
+    return RoomRow(*row) if row else None
+
+
+def _moment(millis: int) -> datetime:
+    return LONG_AGO + timedelta(milliseconds=millis)

@@ -1,50 +1,83 @@
-"""Finds what callers name: tasks by key, with or without its prefix, by thread or by short id."""
+"""Finds what callers and documents name: tasks by key, with or without its prefix, by thread or by short id."""
 
 from __future__ import annotations
 
 import shlex
 
 from mycelium_board.model import PREFIXES, Task
-from mycelium_kernel import names
+from mycelium_kernel import names, subjects
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 
-COLUMNS = "document_id, key, thread, title, iif(moved_status != '', moved_status, status)"
+# What a `Task` is made of, in its order.
+COLUMNS = "document_id, key, thread, title, iif(moved_status != '', moved_status, status), kind, assignee, blocked_by"
+NEAR_ROWS = 200  # keys beside the one that is not there, among which a near one is sought
 
 
 def find_task(tables: Tables, room: RoomRow, text: str) -> Task:
     """The task that `text` names. Refused when there is none, or when a short id is of several."""
-    named = text.strip()
-    rows = _by_id(tables, room, named.lower()) or _by_key(tables, room, named.lower())
-    if not rows:
-        raise _missing(tables, room, named)
-    if len(rows) > 1:
-        keys = [row[1] for row in rows]
-        raise Refusal("id.ambiguous", f"{named!r} is {' and '.join(keys)}; name one of them", near=keys)
-    return Task(*rows[0])
+    found = named(tables, room.id, text)
+    if not found:
+        raise _missing(tables, room, text.strip())
+    if len(found) > 1:
+        keys = [task.key for task in found]
+        raise Refusal("id.ambiguous", f"{text.strip()!r} is {' and '.join(keys)}; name one of them", near=keys)
+    return found[0]
 
 
-def _by_id(tables: Tables, room: RoomRow, named: str) -> list[tuple[str, ...]]:
-    if names.is_id(named):
-        return tables.all(f"SELECT {COLUMNS} FROM task WHERE room_id = ? AND thread = ?", room.id, named)  # noqa: S608
-    if names.is_short_id(named):
-        return tables.all(f"SELECT {COLUMNS} FROM task WHERE room_id = ? AND short = ?", room.id, named)  # noqa: S608
-    return []
+def named(tables: Tables, room_id: str, text: str) -> list[Task]:
+    """Every task that `text` names, the one that is rather meant first. An id comes before any key."""
+    folded = names.fold_key(text.strip())
+    return _by_id(tables, room_id, folded) or _by_key(tables, room_id, folded)
 
 
-def _by_key(tables: Tables, room: RoomRow, named: str) -> list[tuple[str, ...]]:
+def by_document(tables: Tables, room_id: str, document_id: str) -> Task | None:
+    """The task of a document, if it is there."""
+    sql = f"SELECT {COLUMNS} FROM task WHERE room_id = ? AND document_id = ?"  # noqa: S608 - fixed text
+    row = tables.one(sql, room_id, document_id)
+    return Task(*row) if row else None
+
+
+def names_of(task: Task) -> tuple[str, ...]:
+    """Every name of a task, as `named` compares them."""
+    folded = names.fold_key(task.key)
+    return folded, folded.partition("/")[2], task.thread, names.short_id(task.thread)
+
+
+def document_of(key: str) -> str:
+    """The id that memory gives the document of a key."""
+    return subjects.digest(names.fold_key(key))
+
+
+def _by_id(tables: Tables, room_id: str, folded: str) -> list[Task]:
+    by = "thread" if names.is_id(folded) else "short" if names.is_short_id(folded) else ""
+    if not by:
+        return []
+    sql = f"SELECT {COLUMNS} FROM task WHERE room_id = ? AND {by} = ? ORDER BY key"  # noqa: S608 - fixed text
+    return [Task(*row) for row in tables.all(sql, room_id, folded)]
+
+
+def _by_key(tables: Tables, room_id: str, folded: str) -> list[Task]:
     """The whole key before any that lacks its prefix."""
-    sql = f"SELECT {COLUMNS} FROM task WHERE room_id = ? AND key = ?"  # noqa: S608 - fixed text
-    whole = tables.all(sql, room.id, named)
-    if whole or named.startswith(PREFIXES):
-        return whole
-    return [row for prefix in PREFIXES for row in tables.all(sql, room.id, prefix + named)]
+    keys = [folded] if folded.startswith(PREFIXES) else [prefix + folded for prefix in PREFIXES]
+    found = (by_document(tables, room_id, subjects.digest(key)) for key in keys)
+    return [task for task in found if task]
 
 
-def _missing(tables: Tables, room: RoomRow, named: str) -> Refusal:
-    keys = [row[0] for row in tables.all("SELECT key FROM task WHERE room_id = ? ORDER BY key LIMIT 1000", room.id)]
-    similar = names.near(named, keys) or [key for key in keys if named and key.endswith(named)][:3]
+def _missing(tables: Tables, room: RoomRow, text: str) -> Refusal:
+    similar = _near_keys(tables, room, text.lower())
     hint = f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""
-    detail = f"there is no task {named[:60]!r} in {room.name!r}{hint}"
+    detail = f"there is no task {text[:60]!r} in {room.name!r}{hint}"
     return Refusal("task.not_found", detail, next=f"mycelium board --room {shlex.quote(room.name)}", near=similar)
+
+
+def _near_keys(tables: Tables, room: RoomRow, text: str) -> list[str]:
+    """The keys most like one that is not there, of its neighbours under each prefix."""
+    known: list[str] = []
+    for prefix in PREFIXES if not text.startswith(PREFIXES) else ("",):
+        for sql in ("< ? ORDER BY key DESC", ">= ? ORDER BY key"):
+            statement = f"SELECT key FROM task WHERE room_id = ? AND key {sql} LIMIT {NEAR_ROWS}"  # noqa: S608
+            known += [row[0] for row in tables.all(statement, room.id, prefix + text)]
+    known = list(dict.fromkeys(known))
+    return names.near(text, known) or [key for key in known if text and key.endswith(text)][:3]

@@ -10,13 +10,15 @@ from datetime import datetime
 
 from mycelium.board.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, subjects
-from mycelium_kernel.service import Entity
+from mycelium_kernel.service import Actor, Entity
 
 BOARD = "board"  # the service, as its subjects name it
 TASK = "task"
 PREFIXES = ("work/", "decisions/", "status/", "failed/")  # a document under one of them is a task
 CLOSED = ("resolved", "dismissed")
 OPEN = "open"
+BLOCKED = "blocked"
+OF_ITSELF = Actor("board:", "")  # no handle is written so: nobody outside can use up a key of ours
 
 State = events_pb2.TaskState
 
@@ -29,12 +31,20 @@ class Task:
     key: str
     thread: str
     title: str
-    status: str
+    status: str  # after every move, whether or not the document has it by now
+    kind: str = ""
+    assignee: str = ""
+    blocked_by: str = ""
 
     @property
     def is_closed(self) -> bool:
         """Whether nothing is left to do in it."""
         return self.status in CLOSED
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether it waits for something outside the board."""
+        return not self.is_closed and (self.status == BLOCKED or bool(self.blocked_by))
 
 
 def subject(room_id: str, document_id: str) -> str:
@@ -48,7 +58,7 @@ def live(entity: Entity[State], now: datetime) -> views_pb2.Lease | None:
     Its end is looked at here and by every read, so whether somebody has said that it is over makes no difference.
     """
     lease = latest(entity)
-    return lease if lease and clock.to_millis(lease.expires_at) > clock.to_millis(clock.to_timestamp(now)) else None
+    return lease if lease and clock.to_millis(lease.expires_at) > clock.millis(now) else None
 
 
 def latest(entity: Entity[State]) -> views_pb2.Lease | None:

@@ -11,12 +11,12 @@ from typing import Any
 from mycelium.board.v1 import events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
+from mycelium_board import edges, edits
 from mycelium_board.model import CLOSED, OPEN, PREFIXES
-from mycelium_kernel import clock, subjects
+from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
 
-SHORT = 8  # digits of the short form of an id
 TITLE_CHARACTERS = 200
 KINDS = {"work": "task", "decisions": "decision", "status": "status", "failed": "failed"}
 
@@ -26,38 +26,81 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
         return
     document_id = subjects.identifier_of(stored.subject)
     fields = json.loads(event.content.fields_json or "{}")
-    sql = "SELECT moved_status, moved_by, closed_at FROM task WHERE room_id = ? AND document_id = ?"
-    moved_status, moved_by, closed_at = tables.one(sql, event.room_id, document_id) or ("", 0, 0)
-    if stored.key == key_of_move(moved_by):  # the document has it now
-        moved_status, moved_by = "", 0
+    edits.forget_move(tables, event.room_id, document_id, stored)
+    before = edits.before(tables, event.room_id, document_id)
     status = text_of(fields.get("status")) or OPEN
-    closed_at = (closed_at or clock.to_millis(event.updated_at)) if (moved_status or status) in CLOSED else 0
+    after = edits.Seen(
+        key=event.key,
+        thread=event.thread,
+        title=title_of(event.content, fields),
+        status=status,
+        kind=text_of(fields.get("kind")) or KINDS[event.key.split("/", 1)[0]],
+        assignee=text_of(fields.get("assignee")).removeprefix("@").lower(),
+        blocked_by=text_of(fields.get("blocked_by")),
+    )
+    edits.note(tables, event, stored, before, after)
+    moved_status, moved_by, closed_at = before.moved if before else ("", 0, 0)
+    if edits.move_of(stored) == moved_by:  # the document has it now
+        moved_status, moved_by = "", 0
+    updated_at = clock.to_millis(event.updated_at)
+    closed_at = (closed_at or updated_at) if (moved_status or status) in CLOSED else 0
+    blocked_by = before.blocked_by if before and moved_status else after.blocked_by
     tables.execute(
-        "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        event.room_id, document_id, event.key, event.thread, event.thread[-SHORT:], title_of(event.content, fields),
-        status, moved_status, moved_by,
-        text_of(fields.get("kind")) or KINDS[event.key.split("/", 1)[0]],
-        text_of(fields.get("assignee")).removeprefix("@").lower(), text_of(fields.get("blocked_by")),
-        json.dumps(fields, ensure_ascii=False), event.version, event.created_by, clock.to_millis(event.created_at),
-        event.updated_by, clock.to_millis(event.updated_at), closed_at,
+        """INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+          ON CONFLICT DO UPDATE SET key = excluded.key, thread = excluded.thread, short = excluded.short,
+          title = excluded.title, status = excluded.status, moved_status = excluded.moved_status,
+          moved_by = excluded.moved_by, kind = excluded.kind, assignee = excluded.assignee,
+          blocked_by = excluded.blocked_by, fields = excluded.fields, version = excluded.version,
+          created_by = excluded.created_by, created_at = excluded.created_at, updated_by = excluded.updated_by,
+          updated_at = excluded.updated_at, closed_at = excluded.closed_at,
+          touched_at = max(touched_at, excluded.touched_at)""",
+        event.room_id, document_id, after.key, after.thread, names.short_id(after.thread), after.title, status,
+        moved_status, moved_by, after.kind, after.assignee, blocked_by, json.dumps(fields, ensure_ascii=False),
+        event.version, event.created_by, clock.to_millis(event.created_at), event.updated_by, updated_at, closed_at,
+        updated_at,
     )  # fmt: skip
+    edges.keep(tables, event.room_id, document_id, fields, stored.sequence)
 
 
 def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: Stored) -> None:
     document_id = subjects.identifier_of(stored.subject)
+    before = edits.before(tables, event.room_id, document_id)
+    if before is None:
+        return
+    edits.note(tables, event, stored, before, None)
+    edits.forget_moves(tables, event.room_id, document_id)
+    edges.forget(tables, event.room_id, document_id)
     tables.execute("DELETE FROM task WHERE room_id = ? AND document_id = ?", event.room_id, document_id)
 
 
 def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> None:
     document_id = subjects.identifier_of(stored.subject)
     _hold(tables, event, document_id, stored.sequence)
-    status = json.loads(event.fields_json).get("status", "") if event.fields_json else ""
+    at, place = clock.to_millis(event.at), (event.room_id, document_id)
+    tables.execute("UPDATE task SET touched_at = max(touched_at, ?) WHERE room_id = ? AND document_id = ?", at, *place)
+    if event.edit:
+        edits.told(tables, event, document_id)
+    if event.cause:
+        sql = "UPDATE task SET freed_by = ? WHERE room_id = ? AND document_id = ?"
+        tables.execute(sql, stored.sequence, *place)
+    if event.fields_json:
+        _change(tables, event, document_id, stored.sequence)
+
+
+def _change(tables: Tables, event: events_pb2.TaskMoved, document_id: str, sequence: int) -> None:
+    """What a move makes of a task counts at once; its document follows."""
+    edits.keep_move(tables, event, document_id, sequence)
+    fields = json.loads(event.fields_json)
+    status = fields.get("status", "")
     if status:
         closed_at = clock.to_millis(event.at) if status in CLOSED else 0
         tables.execute(
             "UPDATE task SET moved_status = ?, moved_by = ?, closed_at = ? WHERE room_id = ? AND document_id = ?",
-            status, stored.sequence, closed_at, event.room_id, document_id,
+            status, sequence, closed_at, event.room_id, document_id,
         )  # fmt: skip
+    if "blocked_by" in fields:
+        sql = "UPDATE task SET blocked_by = ? WHERE room_id = ? AND document_id = ?"
+        tables.execute(sql, text_of(fields["blocked_by"]), event.room_id, document_id)
 
 
 def _hold(tables: Tables, event: events_pb2.TaskMoved, document_id: str, sequence: int) -> None:
@@ -77,11 +120,6 @@ def claim_renewed(tables: Tables, event: events_pb2.ClaimRenewed, stored: Stored
         "UPDATE claim SET expires_at = ? WHERE room_id = ? AND document_id = ?",
         clock.to_millis(event.lease.expires_at), event.room_id, subjects.identifier_of(stored.subject),
     )  # fmt: skip
-
-
-def key_of_move(sequence: int) -> str:
-    """The idempotency key under which the document is changed as a move asks, once."""
-    return f"move-{sequence}"
 
 
 def title_of(content: memory_views_pb2.Content, fields: dict[str, Any]) -> str:

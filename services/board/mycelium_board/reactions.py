@@ -1,42 +1,132 @@
-"""What follows from a move: the task's document has the fields that the move asks for, once, whatever dies meanwhile.
+"""What follows from moves and edits, once, whatever dies meanwhile and on however many replicas.
 
-The command that made the move waits for it (`follow`); should it not come to that, the reaction does it.
+A move's task has in its document what the move asks for. An edit of a task's document is told as a move. Who waited for
+a task that is closed or gone waits no longer. The command that made a move waits for the first (`follow`); should it
+not come to that, the reaction does it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from mycelium.board.v1 import events_pb2
+from google.protobuf.message import Message
+
+from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
+from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
-from mycelium_board.model import BOARD
-from mycelium_board.projection import key_of_move
+from mycelium_board import lookup, readiness
+from mycelium_board.edits import key_of_move
+from mycelium_board.model import BOARD, CLOSED, OF_ITSELF, PREFIXES, Task
 from mycelium_kernel import subjects
-from mycelium_kernel.errors import Refusal
+from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.service import Actor, Reaction, Stored
+from mycelium_kernel.tables import Tables
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
 LOGGER = logging.getLogger(__name__)
+R = TypeVar("R", bound=Message)
+HUB = "hub"  # a name that nobody else can have
+ENDING = (
+    views_pb2.MOVE_RESOLVED,
+    views_pb2.MOVE_PROMOTED,
+    views_pb2.MOVE_DISMISSED,
+    views_pb2.MOVE_ANSWERED,
+    views_pb2.MOVE_REMOVED,
+)
+Event = memory_events_pb2.DocumentWritten | memory_events_pb2.DocumentRemoved
 
 
 async def follow(runtime: Runtime, event: events_pb2.TaskMoved, sequence: int) -> None:
-    """Change the document as the move asks. The key is the move's own, so that it has one effect."""
+    """Change the document as the move asks, after all moves before it. Each has a key, so that it has one effect."""
     if not event.fields_json:
         return
-    request = memory_pb2.WriteDocumentRequest(room=event.room_id, key=event.key, fields_json=event.fields_json)
-    try:
-        await runtime.bus.ask(
-            request, memory_pb2.WriteDocumentResponse, actor=Actor(event.by, ""), key=key_of_move(sequence)
-        )
-    except Refusal as refusal:  # the document or its room is gone, and the task with it
-        LOGGER.info("%s can't be changed as it was moved: %s", event.key, refusal)
+    tables = await _tables(runtime, sequence)
+    asked = """SELECT sequence, key, by_handle, fields FROM asked
+      WHERE room_id = ? AND document_id = ? AND sequence <= ? ORDER BY sequence"""
+    for move, key, by, fields in tables.all(asked, event.room_id, lookup.document_of(event.key), sequence):
+        request = memory_pb2.WriteDocumentRequest(room=event.room_id, key=key, fields_json=fields)
+        for handle in [by] if by else _of_the_hub(tables, event.room_id):
+            try:
+                await runtime.bus.ask(
+                    request, memory_pb2.WriteDocumentResponse, actor=Actor(handle, ""), key=key_of_move(move)
+                )
+                break
+            except Refusal as refusal:  # the document or its room is gone, or has no room for it
+                LOGGER.info("%s can't be changed as it was moved: %s", key, refusal)
 
 
-async def _react(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
+def _of_the_hub(tables: Tables, room_id: str) -> list[str]:
+    """As whom a document is changed that nobody moved: a private room is closed to the hub's own name."""
+    row = tables.one("SELECT created_by FROM room WHERE room_id = ?", room_id)
+    return [HUB, *([row[0]] if row and row[0] else [])]
+
+
+async def _follow(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
     await follow(runtime, event, stored.sequence)
 
 
-FOLLOWER = Reaction("follower", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _react)
+async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
+    """What this edit did, and those before it of which nobody has told yet."""
+    if not event.key.startswith(PREFIXES):
+        return
+    document_id = subjects.identifier_of(stored.subject)
+    tables = await _tables(runtime, stored.sequence)
+    sql = """SELECT sequence, move FROM edit WHERE room_id = ? AND document_id = ? AND sequence <= ?
+      ORDER BY sequence, move"""
+    for sequence, move in tables.all(sql, event.room_id, document_id, stored.sequence):
+        request = service_pb2.RecordEditRequest(
+            room_id=event.room_id, document_id=document_id, edit=sequence, move=move
+        )
+        await _ask(runtime, request, service_pb2.RecordEditResponse, f"edit-{sequence}-{move}")
+
+
+async def _free(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
+    """Tell who waited for a task that is closed or gone, and waits for nothing else."""
+    if not _closes(event):
+        return
+    tables = await _tables(runtime, stored.sequence)
+    closed = event.edit or stored.sequence
+    task = Task(subjects.identifier_of(stored.subject), event.key, event.thread, event.title, "")
+    for waiting in readiness.waited(tables, event.room_id, task, closed):
+        request = service_pb2.UnblockTaskRequest(
+            room_id=event.room_id, document_id=waiting.document_id, cause=event.key, closed=closed, by=event.by
+        )
+        key = f"free-{stored.sequence}-{waiting.document_id}"
+        await _ask(runtime, request, service_pb2.UnblockTaskResponse, key)
+
+
+def _closes(event: events_pb2.TaskMoved) -> bool:
+    status = json.loads(event.fields_json).get("status") if event.fields_json else ""
+    return event.move in ENDING or status in CLOSED
+
+
+async def _tables(runtime: Runtime, sequence: int) -> Tables:
+    """The tables, which hold a fact by now."""
+    assert runtime.projector is not None
+    await runtime.projector.wait(sequence)
+    return runtime.projector.tables
+
+
+async def _ask(runtime: Runtime, request: Message, response: type[R], key: str) -> None:
+    """Ask the board itself. So many may move one task at once that it has to be tried again."""
+    try:
+        await runtime.bus.ask(request, response, actor=OF_ITSELF, key=key)
+    except Refusal as refusal:
+        if refusal.slug == "conflict":
+            raise Unavailable("others move the same task") from None
+        if refusal.slug != "key.reused":  # told before, as of another state
+            raise
+
+
+FOLLOWER = Reaction("follower", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _follow)
+TELLER = Reaction(
+    "edits",
+    (memory_events_pb2.DocumentWritten, memory_events_pb2.DocumentRemoved),
+    (subjects.of_kind("memory", "document"),),
+    _tell,
+)
+FREER = Reaction("unblocks", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _free)
