@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.board.v1 import events_pb2, finding_pb2, service_pb2
+from mycelium.board.v1 import events_pb2, finding_pb2, log_pb2, service_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import (
@@ -15,8 +15,10 @@ from mycelium_board import (
     loads,
     model,
     projection,
+    projection_log,
     queries,
     queries_finding,
+    queries_log,
     reactions,
 )
 from mycelium_kernel import rooms_seen, subjects
@@ -25,18 +27,20 @@ from mycelium_kernel.service import Command, Direct, Evolution, Projection, Quer
 VERSION = "0.1.0"
 
 PROJECTION = Projection(
-    schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
+    schemas=(rooms_seen.SCHEMA, *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql"))),
     version=2,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
+        subjects.all_posts(),
         *rooms_seen.FILTERS,
     ),
     apply={
-        events_pb2.TaskMoved: projection.task_moved,
+        events_pb2.TaskMoved: projection_log.both(projection.task_moved, projection_log.task_moved),
         events_pb2.ClaimRenewed: projection.claim_renewed,
-        memory_pb2.DocumentWritten: projection.document_written,
-        memory_pb2.DocumentRemoved: projection.document_removed,
+        memory_pb2.DocumentWritten: projection_log.both(projection.document_written, projection_log.document_written),
+        memory_pb2.DocumentRemoved: projection_log.both(projection.document_removed, projection_log.document_removed),
+        rooms_pb2.MessagePosted: projection_log.message_posted,
         **rooms_seen.APPLY,
     },
     entities={
@@ -44,7 +48,11 @@ PROJECTION = Projection(
         events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
     },
     room_tables=(*rooms_seen.ROOM_TABLES, "claim"),
-    swept_tables={"task": "room_id, document_id"},
+    swept_tables={
+        "task": "room_id, document_id",
+        "log_count": "room_id, quarter, handle",
+        "log_entry": "room_id, at, sequence",
+    },
     erased={rooms_pb2.RoomDeleted: lambda event: event.room_id},
     feed=False,
 )
@@ -60,6 +68,7 @@ def service() -> Service:
         queries=(
             Query(service_pb2.ListTasksRequest, queries.list_tasks),
             Query(finding_pb2.FindTaskRequest, queries_finding.find_task),
+            Query(log_pb2.ReadLogRequest, queries_log.read_log),
         ),
         direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
         reactions=(reactions.FOLLOWER,),

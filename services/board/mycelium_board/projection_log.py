@@ -1,0 +1,136 @@
+"""How facts become the daily log: what happened, when, and by whom, each thing once.
+
+Messages are counted for each member and quarter of an hour, so that a room of a million messages has not a million
+rows here; everything else is a row of its own. A change of a document that follows from a move is the move, and an edit
+that is told as a move is told as that alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from mycelium.board.v1 import events_pb2, log_pb2, views_pb2
+from mycelium.memory.v1 import events_pb2 as memory_pb2
+from mycelium.rooms.v1 import events_pb2 as rooms_pb2
+from mycelium_board.model import PREFIXES
+from mycelium_board.projection import title_of
+from mycelium_kernel import clock
+from mycelium_kernel.service import Stored
+from mycelium_kernel.tables import Tables
+
+QUARTER_MS = 15 * 60 * 1000  # the least by which zones differ
+RENAMED_MS = 60 * 60 * 1000  # what a renaming by hand is told by, a new document and a removal, is not further apart
+SAID = {"message", "event"}  # what is said in a room by somebody; all else tells of what is here otherwise
+MOVE = re.compile(r"move-(\d{1,18})")
+MOVES = {
+    views_pb2.MOVE_RESOLVED: log_pb2.LOG_WHAT_RESOLVED,
+    views_pb2.MOVE_PROMOTED: log_pb2.LOG_WHAT_PROMOTED,
+    views_pb2.MOVE_DISMISSED: log_pb2.LOG_WHAT_DISMISSED,
+    views_pb2.MOVE_ANSWERED: log_pb2.LOG_WHAT_ANSWERED,
+    views_pb2.MOVE_BLOCKED: log_pb2.LOG_WHAT_BLOCKED,
+    views_pb2.MOVE_UNBLOCKED: log_pb2.LOG_WHAT_UNBLOCKED,
+    views_pb2.MOVE_CLAIMED: log_pb2.LOG_WHAT_UNBLOCKED,  # where it changes the document, it does that
+}
+
+
+def both(
+    board: Callable[[Tables, Any, Stored], None], log: Callable[[Tables, Any, Stored], None]
+) -> Callable[[Tables, Any, Stored], None]:
+    """What a fact does to the board, then what it does to its log."""
+
+    def apply(tables: Tables, event: Any, stored: Stored) -> None:
+        board(tables, event, stored)
+        log(tables, event, stored)
+
+    return apply
+
+
+def message_posted(tables: Tables, event: rooms_pb2.MessagePosted, stored: Stored) -> None:
+    """One more of its sender's. An amendment is no fact of this type, a delivery is none either."""
+    if event.message_type not in SAID:
+        return
+    at = clock.to_millis(event.created_at)
+    tables.execute(
+        """INSERT INTO log_count VALUES (?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET
+           messages = messages + 1, last_at = max(last_at, excluded.last_at), last_sequence = excluded.last_sequence""",
+        event.room_id, at // QUARTER_MS, event.sender_handle, at, stored.sequence,
+    )  # fmt: skip
+
+
+def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> None:
+    if _is_told(tables, event, stored):
+        return
+    at = clock.to_millis(event.updated_at)
+    if event.moved_from:
+        _forget_removal(tables, event, at)
+    fields = json.loads(event.content.fields_json or "{}")
+    _enter(
+        tables, event.room_id, at, stored.sequence, event.updated_by, _what(event), event.key, event.thread,
+        title_of(event.content, fields), event.moved_from,
+    )  # fmt: skip
+
+
+def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: Stored) -> None:
+    at = clock.to_millis(event.removed_at)
+    renamed = "SELECT 1 FROM log_entry WHERE room_id = ? AND moved_from != '' AND moved_from = ? AND at BETWEEN ? AND ?"
+    if tables.one(renamed, event.room_id, event.key, at - RENAMED_MS, at + RENAMED_MS):
+        return
+    thread, title = _last_told(tables, event)
+    what = log_pb2.LOG_WHAT_REMOVED
+    _enter(tables, event.room_id, at, stored.sequence, event.removed_by, what, event.key, thread, title, "")
+
+
+def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> None:
+    """What changes the task's document, told once with it; the edit that a move tells of becomes that move."""
+    what = MOVES.get(event.move)
+    if what is None:
+        return
+    if event.edit:
+        tables.execute(
+            "UPDATE log_entry SET what = ? WHERE room_id = ? AND sequence = ? AND key = ?",
+            what, event.room_id, event.edit, event.key,
+        )  # fmt: skip
+    elif event.fields_json:
+        at = clock.to_millis(event.at)
+        _enter(
+            tables, event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, ""
+        )  # fmt: skip
+
+
+def _is_told(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> bool:
+    """Whether a version follows from a move that the log has. Anybody may use a key that looks so."""
+    found = MOVE.fullmatch(stored.key)
+    sql = "SELECT 1 FROM log_entry WHERE room_id = ? AND sequence = ? AND key = ?"
+    return found is not None and tables.one(sql, event.room_id, int(found[1]), event.key) is not None
+
+
+def _what(event: memory_pb2.DocumentWritten) -> log_pb2.LogWhat.ValueType:
+    if event.moved_from:
+        return log_pb2.LOG_WHAT_RENAMED
+    if event.HasField("replaced"):
+        return log_pb2.LOG_WHAT_CHANGED
+    return log_pb2.LOG_WHAT_FILED if event.key.startswith(PREFIXES) else log_pb2.LOG_WHAT_WRITTEN
+
+
+def _forget_removal(tables: Tables, event: memory_pb2.DocumentWritten, at: int) -> None:
+    """The document that was renamed may have been said to be removed before."""
+    tables.execute(
+        "DELETE FROM log_entry WHERE room_id = ? AND key = ? AND what = ? AND at BETWEEN ? AND ?",
+        event.room_id, event.moved_from, log_pb2.LOG_WHAT_REMOVED, at - RENAMED_MS, at + RENAMED_MS,
+    )  # fmt: skip
+
+
+def _last_told(tables: Tables, event: memory_pb2.DocumentRemoved) -> tuple[str, str]:
+    """Thread and title of a document that is gone, as the log has them."""
+    sql = "SELECT thread, title FROM log_entry WHERE room_id = ? AND key = ? ORDER BY sequence DESC LIMIT 1"
+    row = tables.one(sql, event.room_id, event.key)
+    return (row[0], row[1]) if row else ("", "")
+
+
+def _enter(tables: Tables, room_id: str, at: int, sequence: int, handle: str, *told: object) -> None:
+    """A row of the log, unless nobody did it: the hub itself is nobody."""
+    if handle and not handle.endswith(":"):
+        tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", room_id, at, sequence, handle, *told)
