@@ -16,10 +16,12 @@ NO_ENGINE = views_pb2.ENGINE_KIND_UNSPECIFIED
 ALL = "all"  # names every agent of the room; nobody can have it as a handle
 
 
-def find(tables: Tables, waits: Waits, room: RoomRow, sender: str, text: str) -> tuple[Addressee, ...]:
-    """Whom `text` names, each recipient once."""
+def find(
+    tables: Tables, waits: Waits, room: RoomRow, sender: str, text: str, thread: str = ""
+) -> tuple[Addressee, ...]:
+    """Whom `text`, said in a thread or the channel, names, each recipient once."""
     found: dict[str, Addressee] = {}
-    for addressee in _each(tables, waits, room, sender, mentions.parse(text)):
+    for addressee in _each(tables, waits, room, sender, mentions.parse(text), thread):
         known = found.get(addressee.queue)
         if known is None or (known.silent and not addressee.silent):
             found[addressee.queue] = addressee
@@ -27,7 +29,7 @@ def find(tables: Tables, waits: Waits, room: RoomRow, sender: str, text: str) ->
 
 
 def _each(
-    tables: Tables, waits: Waits, room: RoomRow, sender: str, named: Iterable[mentions.Name]
+    tables: Tables, waits: Waits, room: RoomRow, sender: str, named: Iterable[mentions.Name], thread: str
 ) -> Iterator[Addressee]:
     for name in named:
         handles, its = _handles(tables, room, sender, name.handle)
@@ -40,7 +42,7 @@ def _each(
                 name.seat,
                 name.silent,
                 its,
-                waiting=present and waits.is_open(room.id, queue),
+                waiting=present and waits.is_open(room.id, queue, thread),
                 paused=paused,
                 last_seen=_last_seen(tables, room, handle),
                 engine=engine,

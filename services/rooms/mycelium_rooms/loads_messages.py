@@ -23,7 +23,7 @@ def for_post(waits: Waits) -> Callable[[Tables, service_pb2.PostMessageRequest, 
         if request.respond:
             lookup.require_registered(tables, room, sender)
         thread, reply_to = _place(tables, room, request, context)
-        named = addressees.find(tables, waits, room, sender, check_content(request.content))
+        named = addressees.find(tables, waits, room, sender, check_content(request.content), thread)
         near = _near(tables, room, named, sender)
         by_engine = _by_engine(tables, room, named, sender)
         return Posting(room, lookup.user_name(tables, sender), thread, reply_to, named, near, by_engine)
@@ -70,10 +70,11 @@ def for_amend(waits: Waits) -> Callable[[Tables, service_pb2.AmendMessageRequest
     def load(tables: Tables, request: service_pb2.AmendMessageRequest, context: Context) -> Amending:
         room, sender = lookup.find_room(tables, request.room, context), speaker(context)
         message_id = lookup.find_message(tables, room, request.message)
-        sql = "SELECT sender_handle, content, mentions, message_type FROM message WHERE room_id = ? AND message_id = ?"
+        sql = """SELECT sender_handle, content, mentions, message_type, thread FROM message
+                 WHERE room_id = ? AND message_id = ?"""
         row = tables.one(sql, room.id, message_id)
         assert row is not None
-        named = addressees.find(tables, waits, room, sender, check_content(request.content))
+        named = addressees.find(tables, waits, room, sender, check_content(request.content), row[4])
         near = _near(tables, room, named, sender)
         mentions = tuple(views_pb2.Message.FromString(row[2]).mentions)
         by_engine = _by_engine(tables, room, named, sender)

@@ -99,6 +99,8 @@ CREATE INDEX message_sender ON message (room_id, sender_handle, thread, sequence
 CREATE INDEX message_kind ON message (room_id, kind, sequence) WHERE kind != '';
 CREATE INDEX message_status ON message (room_id, status, sequence) WHERE status != '';
 CREATE INDEX message_expiring ON message (room_id, sequence) WHERE expires_at > 0;
+CREATE INDEX message_notice ON message (room_id, json_extract(metadata_json, '$.thread'), sequence)
+  WHERE message_type = 'notice' AND json_valid(metadata_json);
 CREATE INDEX message_due ON message (expires_at) WHERE expires_at > 0 AND status NOT IN ('resolved', 'expired');
 
 -- The words of messages, by the sequence of the message; the texts themselves are not kept twice. Each token of `place`

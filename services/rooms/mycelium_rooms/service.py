@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelium.rooms.v1 import events_pb2, folders_pb2, notices_pb2, service_pb2, states_pb2, status_pb2, transfer_pb2
+from mycelium.rooms.v1 import (
+    events_pb2,
+    folders_pb2,
+    leases_pb2,
+    notices_pb2,
+    service_pb2,
+    states_pb2,
+    status_pb2,
+    transfer_pb2,
+)
 from mycelium_kernel import subjects
 from mycelium_kernel.service import Command, Evolution, LogQuery, Projection, Query, Service
 from mycelium_rooms import (
@@ -28,6 +37,7 @@ from mycelium_rooms import (
     model,
     projection,
     queries_history,
+    queries_leases,
     queries_messages,
     queries_rooms,
     queries_transfer,
@@ -187,5 +197,6 @@ def _queries(presences: Presences) -> tuple[Query | LogQuery, ...]:
         Query(service_pb2.ListReceiptsRequest, queries_messages.list_receipts),
         Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
         Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),
+        Query(leases_pb2.FindNoticeRequest, queries_leases.find_notice),
         LogQuery(transfer_pb2.ExportRoomRequest, queries_transfer.export_part, queries_transfer.export_room),
     )

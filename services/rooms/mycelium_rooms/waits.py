@@ -1,6 +1,7 @@
 """Which waits are open now, as the gateways tell it in a bucket in memory. A hint: it decides `woken` or `queued`.
 
-A wait's key is `<room id>.<token of the queue>.<wait id>` with the gateway's instance as its value; a gateway renews
+A wait's key is `<room id>.<token of the queue>.<wait id>` with the gateway's instance as its value; the id of one that
+only one thread wakes ends in `-<thread>`, and of one that no mention wakes in `-lease`. A gateway renews
 `instance.<instance>` every second. A wait counts while its gateway was heard of within three seconds, by our own clock,
 so that a lost connection, a killed gateway or a restarted NATS never makes a wait look open that is not.
 """
@@ -71,10 +72,18 @@ class Picture:
             if self.is_open(room_id, queue, now):
                 yield queue
 
-    def is_open(self, room_id: str, queue: str, now: float) -> bool:
-        """Whether a wait of a living gateway is open for the queue of that token."""
+    def is_open(self, room_id: str, queue: str, now: float, thread: str | None = None) -> bool:
+        """Whether a wait of a living gateway is open for the queue of that token; one that a post in `thread` wakes."""
         waits = self._waits.get(room_id, {}).get(queue, {})
-        return any(now - self._instances.get(instance, -LIVE_S) < LIVE_S for instance in waits.values())
+        return any(
+            now - self._instances.get(instance, -LIVE_S) < LIVE_S and (thread is None or _is_woken(wait, thread))
+            for wait, instance in waits.items()
+        )
+
+
+def _is_woken(wait: str, thread: str) -> bool:
+    _, _, only = wait.partition("-")
+    return only in {"", thread.replace("-", "")}
 
 
 class Waits:
@@ -84,9 +93,9 @@ class Waits:
         self._now = now
         self._picture = Picture()
 
-    def is_open(self, room_id: str, queue: str) -> bool:
-        """Whether a wait for exactly this queue is open."""
-        return self._picture.is_open(room_id, subjects.token(queue), self._now())
+    def is_open(self, room_id: str, queue: str, thread: str = "") -> bool:
+        """Whether a wait for exactly this queue is open that a mention in the thread, or in the channel, wakes."""
+        return self._picture.is_open(room_id, subjects.token(queue), self._now(), thread)
 
     def is_waiting(self, room_id: str, handle: str) -> bool:
         """Whether a wait for the handle's own queue or one of its seats is open."""

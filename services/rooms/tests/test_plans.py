@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.rooms.v1 import notices_pb2, status_pb2, transfer_pb2
+from mycelium.rooms.v1 import leases_pb2, notices_pb2, status_pb2, transfer_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel.errors import Refusal
 from mycelium_rooms import erasing, expiry, imports
@@ -68,6 +68,7 @@ def ask_everything(hub: Hub) -> None:
             room_id=message.room_id, message_type="notice", kind="x", sender_handle="avery", content="x",
             deliveries=[notices_pb2.NoticeDelivery(handle="engineer")],
         ),
+        leases_pb2.FindNoticeRequest(room="demo", thread=THREADS[1]),
     ):  # fmt: skip
         hub.ask(request, "avery")
     hub.take("engineer", "s3", thread=thread)
