@@ -277,6 +277,7 @@ LISTED = (
     _R("board:token", "B3", "What was done under a claim that has ended is refused, also after the hub started again.", "I What must be true"),
     _R("board:moves", "B4", "Resolved, blocked, promoted, dismissed, answered: the document has it when the command returns.", "I What must be true"),
     _R("board:filters", "B6", "The board shows what needs a person first, and the rest by filter.", "H Filters"),
+    _R("board:races", "B3", "What many ask of tasks at once fits one order a task, whoever is killed and whichever line is cut; a seeded bug is caught.", "I Proof"),
     # M · memory
     _R("memory:set:get", "M1", "What one machine sets every machine gets, with who wrote it and which version it is.", "H Memory"),
     _R("memory:fields:kept", "M1", "Fields and tags of one's own stay when the text changes.", "H Your own fields"),

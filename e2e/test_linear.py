@@ -42,6 +42,11 @@ def cut(value: str, began: float) -> Call[Asked]:
     return Call("k", Asked("set", None, value, A), began, NEVER)
 
 
+def in_doubt(value: str, began: float, ended: float) -> Call[Asked]:
+    """A `set` that was done before its end, or not at all."""
+    return Call("k", Asked("set", None, value, A), began, ended, may_fail=True)
+
+
 GOOD: dict[str, History] = {
     "one after the other": [
         wrote(1, "a", 0, 1),
@@ -57,6 +62,8 @@ GOOD: dict[str, History] = {
     "of two who expect one is refused": [wrote(1, "a", 0, 9, expect=0), stale(0, 1, 0, 9)],
     "a write that was cut off and done": [cut("a", 0), read(1, "a", 5, 6)],
     "a write that was cut off and done much later": [cut("a", 0), read(0, "", 5, 6), read(1, "a", 7, 8)],
+    "a write that may fail, and did": [in_doubt("a", 0, 9), wrote(1, "b", 7, 8), read(1, "b", 10, 11)],
+    "a write that may fail, and did not": [in_doubt("a", 0, 9), read(1, "a", 7, 8), read(1, "a", 10, 11)],
     "a write that was cut off and never done": [cut("a", 0), read(0, "", 5, 6), wrote(1, "b", 7, 8)],
 }
 BAD: dict[str, History] = {
@@ -69,6 +76,7 @@ BAD: dict[str, History] = {
     "a write that expected another version": [wrote(1, "a", 0, 1), wrote(2, "b", 2, 3, replaced=1, expect=0)],
     "refused with a version that never was": [wrote(1, "a", 0, 1), stale(0, 2, 2, 3)],
     "refused although it was so": [wrote(1, "a", 0, 1), stale(1, 1, 2, 3)],
+    "done after its end": [in_doubt("a", 0, 9), read(0, "", 10, 11), read(1, "a", 12, 13)],
     "done twice": [cut("a", 0), wrote(2, "b", 1, 2, replaced=1), wrote(4, "c", 3, 4, replaced=3)],
     "a version was passed over": [wrote(1, "a", 0, 1), wrote(3, "b", 2, 3, replaced=1)],
     "removed twice": [wrote(1, "a", 0, 1), removed(2, 9), removed(2, 9)],
@@ -113,7 +121,7 @@ def any_order(calls: History) -> bool:
 
 
 def _is_whole(calls: History, order: tuple[Call[Asked], ...]) -> bool:
-    return all(call in order for call in calls if call.ended < NEVER)
+    return all(call in order for call in calls if call.ended < NEVER and not call.may_fail)
 
 
 def _fits(order: tuple[Call[Asked], ...]) -> bool:
@@ -141,9 +149,10 @@ def histories(draw: st.DrawFn) -> History:
         }[what]
         answer, expect = draw(said), draw(st.none() | st.integers(0, 3))
         began = draw(st.integers(0, 6))
-        ended = NEVER if answer is None else began + draw(st.integers(0, 6))
+        may_fail = answer is None and draw(st.booleans())
+        ended = began + draw(st.integers(0, 6)) if answer or may_fail else NEVER
         asked = Asked(what, answer, str(number), "", None if what == "get" else expect)
-        found.append(Call("k", asked, began, ended))
+        found.append(Call("k", asked, began, ended, may_fail))
     return found
 
 
