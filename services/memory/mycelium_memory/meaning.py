@@ -225,6 +225,8 @@ class Meaning:
                     LOGGER.warning("the vectors of %s are made anew: %s", shelf.embedding.model.name, opened.why)
                 await self._compare(shelf)
                 shelf.times = opened.times
+                if self._is_current:  # until what says so was deleted together with the vectors
+                    self._is_current = await self._store.current() == self._new.embedding.model.stamp
         self._why = ""
         await self._tell()
 

@@ -81,6 +81,12 @@ async def settled(meaning: Meaning) -> None:
     assert await meaning.settled(["room-1", "room-2"], 30)
 
 
+async def current(meaning: Meaning) -> None:
+    """When the new model answers, and the store says so."""
+    async with asyncio.timeout(30), meaning._rested:
+        await meaning._rested.wait_for(lambda: meaning._is_current)
+
+
 async def hits(meaning: Meaning, question: str, within: Within = ROOM) -> list[Near]:
     return await meaning.search(question, within, 10, patience_s=30)
 
@@ -177,16 +183,19 @@ async def test_a_folder_deleted_under_a_running_keeper_that_is_then_killed_comes
 ) -> None:
     """The next keeper finds nothing, says so, and everything is indexed again."""
     async with working(tmp_path, model, documents) as meaning:
-        await settled(meaning)
+        await current(meaning)
         vectors = meaning._new.vectors
         assert isinstance(vectors, EdgeVectors)
         assert vectors.pid is not None
         shutil.rmtree(tmp_path / model.stamp)
+        (tmp_path / "current").unlink()
         os.kill(vectors.pid, signal.SIGKILL)
         async with asyncio.timeout(30):
             while not await found(meaning, "where do we keep the data"):
                 pass
         assert await best(meaning, "where do we keep the data") == "decisions/storage"
+        await current(meaning)
+        assert await EdgeStore(tmp_path).current() == model.stamp, "the next start knows which model answers"
 
 
 async def found(meaning: Meaning, question: str) -> list[Near]:
@@ -203,8 +212,8 @@ async def test_a_changed_model_is_indexed_beside_the_old_one_which_answers_meanw
 ) -> None:
     """Also for what is written in between; then the new one takes over, and the old vectors are gone."""
     documents.write("gate", "Nothing of interest.")
-    async with working(tmp_path, model, documents) as meaning, meaning._rested:
-        await meaning._rested.wait_for(lambda: meaning._is_current)
+    async with working(tmp_path, model, documents) as meaning:
+        await current(meaning)
     documents.held.add("gate")
     other = dataclasses.replace(model, stamp="another-384-0")
     async with working(tmp_path, other, documents, model) as meaning:
@@ -218,8 +227,7 @@ async def test_a_changed_model_is_indexed_beside_the_old_one_which_answers_meanw
         assert meaning.model == model
         assert await best(meaning, "when does the pet eat") == "pet"
         documents.held.clear()
-        async with meaning._rested:
-            await meaning._rested.wait_for(lambda: meaning._is_current)
+        await current(meaning)
         assert meaning.model == other
         assert await best(meaning, "when does the pet eat") == "pet"
         assert await EdgeStore(tmp_path).current() == other.stamp
