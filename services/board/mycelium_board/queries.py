@@ -1,87 +1,142 @@
-"""Reads of the board: its rows, in the order in which people look at them."""
+"""Reads of the board: pages of its rows, in the order in which people look at them, and how many there are."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from mycelium.board.v1 import service_pb2, views_pb2
-from mycelium_board.model import CLOSED
-from mycelium_kernel import clock, rooms_seen
+from mycelium_board import readiness, rows
+from mycelium_kernel import clock, rooms_seen, times
 from mycelium_kernel.callers import RoomRow
+from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 
-ROWS = """SELECT task.key, thread, title, iif(moved_status != '', moved_status, status), kind, assignee, blocked_by,
-  coalesce(holder, ''), coalesce(expires_at, 0), fields, version, created_by, created_at, updated_by, updated_at
-  FROM task LEFT JOIN claim ON claim.room_id = task.room_id AND claim.document_id = task.document_id
-    AND claim.expires_at > ?2
-  WHERE task.room_id = ?1"""
-FIRST = {"decision": 0, "blocked": 1, "in_review": 2}
+PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
+NAMES_BYTES = 400  # of a row's JSON that are names and marks
+LIMIT, MOST = 500, 5_000
+LOOKED_AT = 2_000  # rows, at most, for one page of those that are ready
+CURSOR = re.compile(r"(-?[0-9]{1,2})~(-?[0-9]{1,18})~(.{1,1000})", re.ASCII | re.DOTALL)
+FIRST = (-1, -LAST_SEQUENCE, "")
+# Places of rows, as in schema.sql.
+REVIEW, OPEN, CLOSED = 2, 3, 4
+
+CLAIM = "claim.room_id = task.room_id AND claim.document_id = task.document_id AND claim.expires_at > ?2"
+AFTER = "(place, lateness, task.key) > (?4, ?5, ?6) ORDER BY place, lateness, task.key"
+# For ?1 the room, ?2 now, ?3 the last place; ?4 to ?6 the place in the order after which they begin.
+BY_PLACE = f"""SELECT {rows.COLUMNS} FROM task INDEXED BY task_place LEFT JOIN claim ON {CLAIM}
+  WHERE task.room_id = ?1 AND place <= ?3 AND {AFTER}"""  # noqa: S608 - fixed text
+HELD = f"""SELECT {rows.COLUMNS} FROM claim CROSS JOIN task ON {CLAIM}
+  WHERE claim.room_id = ?1 AND task.room_id = ?1 AND place <= ?3 AND {AFTER}"""  # noqa: S608 - fixed text
+# The same, for ?3 the moment since when they are closed, and ?5 one by which they were.
+LATELY = f"""SELECT {rows.COLUMNS} FROM task INDEXED BY task_closed LEFT JOIN claim ON {CLAIM}
+  WHERE task.room_id = ?1 AND closed_at > 0 AND closed_at >= ?3
+  AND closed_at <= -?5 AND (closed_at < -?5 OR task.key > ?6) ORDER BY closed_at DESC, task.key"""  # noqa: S608 - fixed text
+COUNT_NEEDED = "SELECT count(*) FROM task INDEXED BY task_place WHERE room_id = ?1 AND place <= ?2"
+COUNT_HELD = f"""SELECT count(*) FROM claim CROSS JOIN task ON {CLAIM}
+  WHERE claim.room_id = ?1 AND task.room_id = ?1 AND place <= ?3"""  # noqa: S608 - fixed text
+COUNT_LATELY = """SELECT count(*) FROM task INDEXED BY task_closed
+  WHERE room_id = ?1 AND closed_at > 0 AND closed_at >= ?2"""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A request, read: whose rows, when, of which since when, after which place."""
+
+    room: RoomRow
+    now: int
+    since: int
+    group: str
+    after: tuple[int, int, str]
+    limit: int
 
 
 def list_tasks(
     tables: Tables, request: service_pb2.ListTasksRequest, context: Context
 ) -> service_pb2.ListTasksResponse:
-    """The rows that a filter means, with the numbers of all filters."""
-    room = rooms_seen.find_room(tables, request.room, context)
-    rows = [_row(found) for found in tables.all(ROWS, room.id, _millis(context.now))]
-    groups = {
-        service_pb2.FILTER_UNSPECIFIED: [row for row in rows if needs_a_person(row)],
-        service_pb2.FILTER_IN_FLIGHT: [row for row in rows if row.holder and row.status not in CLOSED],
-        service_pb2.FILTER_RESOLVED: [row for row in rows if _closed_since(row, request.closed_since_ms)],
-        service_pb2.FILTER_ALL: rows,
-    }
-    return service_pb2.ListTasksResponse(
-        rows=sorted(groups[request.filter], key=_order),
-        needs_you=len(groups[service_pb2.FILTER_UNSPECIFIED]),
-        in_flight=len(groups[service_pb2.FILTER_IN_FLIGHT]),
-        resolved=len(groups[service_pb2.FILTER_RESOLVED]),
-        room=room.name,
-    )
+    """A page of the rows that a filter means, with the numbers of all filters."""
+    wanted = _read(tables, request, context)
+    page = _page(tables, request.filter, wanted)
+    room_id, now = wanted.room.id, wanted.now
+    page.room = wanted.room.name
+    page.needs_you = _count(tables, COUNT_NEEDED, room_id, REVIEW)
+    page.in_flight = _count(tables, COUNT_HELD, room_id, now, OPEN)
+    page.resolved = _count(tables, COUNT_LATELY, room_id, wanted.since)
+    return page
 
 
 def row(tables: Tables, room: RoomRow, key: str, now: datetime) -> views_pb2.Row:
     """One row, which is there."""
-    return _row(tables.all(f"{ROWS} AND task.key = ?3", room.id, _millis(now), key)[0])
+    sql = f"""SELECT {rows.COLUMNS} FROM task LEFT JOIN claim ON {CLAIM}
+      WHERE task.room_id = ?1 AND task.key = ?3"""  # noqa: S608 - fixed text
+    return _build(readiness.Graph(tables, room.id), tables.all(sql, room.id, clock.millis(now), key)[0])
 
 
-def needs_a_person(row: views_pb2.Row) -> bool:
-    """Open decisions, blocked work, and what waits for a review."""
-    return row.status not in CLOSED and (row.kind == "decision" or row.status in ("blocked", "in_review"))
-
-
-def _closed_since(row: views_pb2.Row, since_ms: int) -> bool:
-    return row.status in CLOSED and clock.to_millis(row.updated_at) >= since_ms
-
-
-def _order(row: views_pb2.Row) -> tuple[int, int, str]:
-    """Decisions, what is blocked, reviews, the rest; the last moved first."""
-    place = FIRST["decision"] if row.kind == "decision" else FIRST.get(row.status, len(FIRST))
-    return place, -clock.to_millis(row.updated_at), row.key
-
-
-def _row(found: tuple[Any, ...]) -> views_pb2.Row:
-    key, thread, title, status, kind, assignee, blocked_by, holder, expires_at, fields, version, *written = found
-    created_by, created_at, updated_by, updated_at = written
-    return views_pb2.Row(
-        key=key,
-        thread=thread,
-        title=title,
-        status=status,
-        kind=kind,
-        assignee=assignee,
-        blocked_by=blocked_by,
-        holder=holder,
-        expires_at=clock.from_millis(expires_at) if expires_at else None,
-        fields_json=fields,
-        version=version,
-        created_by=created_by,
-        created_at=clock.from_millis(created_at),
-        updated_by=updated_by,
-        updated_at=clock.from_millis(updated_at),
+def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Context) -> Wanted:
+    room = rooms_seen.find_room(tables, request.room, context)
+    if request.limit > MOST:
+        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {MOST}")
+    today = times.millis("today", context.now, times.zone(request.zone))
+    assert today is not None
+    after = CURSOR.fullmatch(request.cursor)
+    if request.cursor and after is None:
+        raise Refusal("request.invalid", f"cursor is {request.cursor[:40]!r}: send `next` of the page before")
+    return Wanted(
+        room=room,
+        now=clock.millis(context.now),
+        since=min(request.closed_since_ms, LAST_SEQUENCE) or today,
+        group=rows.check_field(request.group),
+        after=(int(after[1]), int(after[2]), after[3]) if after else FIRST,
+        limit=request.limit or LIMIT,
     )
 
 
-def _millis(moment: datetime) -> int:
-    return clock.to_millis(clock.to_timestamp(moment))
+def _page(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) -> service_pb2.ListTasksResponse:
+    page, size, last = service_pb2.ListTasksResponse(), 0, ""
+    graph, only_ready = readiness.Graph(tables, wanted.room.id), which == service_pb2.FILTER_READY
+    for number, found in enumerate(_found(tables, which, wanted)):
+        shown = _build(graph, found, wanted.group)
+        is_over = only_ready and number >= LOOKED_AT
+        if shown.ready or not only_ready:
+            size += shown.ByteSize() + NAMES_BYTES
+            is_over |= len(page.rows) >= wanted.limit or (size > PAGE_BYTES and bool(page.rows))
+        if is_over:
+            page.next = last
+            break
+        if shown.ready or not only_ready:
+            page.rows.append(shown)
+        last = _cursor(which, found)
+    return page
+
+
+def _build(graph: readiness.Graph, found: tuple[Any, ...], group: str = "") -> views_pb2.Row:
+    shown = rows.build(found)
+    readiness.fill(graph, shown)
+    if group:
+        shown.group.extend(rows.groups(shown, group))
+    return shown
+
+
+def _found(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) -> Iterator[tuple[Any, ...]]:
+    of = wanted.room.id, wanted.now
+    if which == service_pb2.FILTER_RESOLVED:
+        return tables.iterate(LATELY, *of, wanted.since, *wanted.after)
+    if which == service_pb2.FILTER_IN_FLIGHT:
+        return tables.iterate(HELD, *of, OPEN, *wanted.after)
+    last = {service_pb2.FILTER_UNSPECIFIED: REVIEW, service_pb2.FILTER_READY: OPEN}.get(which, CLOSED)
+    return tables.iterate(BY_PLACE, *of, last, *wanted.after)
+
+
+def _cursor(which: service_pb2.Filter.ValueType, found: tuple[Any, ...]) -> str:
+    """The place of a row in its order."""
+    key, (place, lateness, closed_at) = found[1], found[-3:]
+    return f"{place}~{-closed_at if which == service_pb2.FILTER_RESOLVED else lateness}~{key}"
+
+
+def _count(tables: Tables, sql: str, *values: object) -> int:
+    row = tables.one(sql, *values)
+    return int(row[0]) if row else 0

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mycelium.board.v1 import service_pb2
 from mycelium_board import queries
 from mycelium_board.creating import slug
-from services.board.tests.hub import START, Hub
+from mycelium_kernel.errors import Refusal
+from services.board.tests.hub import START, Hub, rebuilt
+
+
+def asked(board: Hub, **fields: Any) -> service_pb2.ListTasksResponse:
+    """A page of the board."""
+    request = service_pb2.ListTasksRequest(room="demo", **fields)
+    return queries.list_tasks(board.tables, request, board.context("avery"))
 
 
 def rows(board: Hub, wanted: service_pb2.Filter.ValueType, since_ms: int = 0) -> list[str]:
-    request = service_pb2.ListTasksRequest(room="demo", filter=wanted, closed_since_ms=since_ms)
-    return [row.key for row in queries.list_tasks(board.tables, request, board.context("avery")).rows]
+    """The keys of its first page."""
+    return [row.key for row in asked(board, filter=wanted, closed_since_ms=since_ms).rows]
 
 
 def test_filters_mean_what_a_person_looks_for() -> None:
@@ -42,6 +51,126 @@ def test_a_title_is_the_field_the_heading_or_the_first_line() -> None:
     request = service_pb2.ListTasksRequest(room="demo", filter=service_pb2.FILTER_ALL)
     found = queries.list_tasks(board.tables, request, board.context("avery")).rows
     assert {row.key: row.title for row in found} == {"work/a": "Re: plan: phase 2", "work/b": "first line"}
+
+
+def test_what_is_blocked_by_hand_needs_a_person() -> None:
+    """Whoever writes `blocked_by` into a document means it, whatever its status says."""
+    board = Hub()
+    board.task("work/a", blocked_by="#502")
+    assert rows(board, service_pb2.FILTER_UNSPECIFIED) == ["work/a"]
+    assert rows(board, service_pb2.FILTER_READY) == []
+
+
+def test_what_is_ready_can_be_begun_and_the_rest_says_why_not() -> None:
+    """Nothing blocked, waiting, held or closed is offered; each row gives its reason."""
+    board = Hub()
+    board.task("work/a")
+    links: dict[str, Any] = {"depends-on": "work/a", "part-of": "work/top"}
+    board.task("work/b", **links)
+    board.task("work/top")
+    board.task("work/stuck", status="blocked", blocked_by="#502")
+    board.task("work/mine")
+    board.task("work/done", status="resolved")
+    board.claim("work/mine")
+    assert sorted(rows(board, service_pb2.FILTER_READY)) == ["work/a", "work/top"]
+    found = {row.key: row for row in asked(board, filter=service_pb2.FILTER_ALL).rows}
+    assert {key: row.reason for key, row in found.items()} == {
+        "work/a": "",
+        "work/b": "after work/a",
+        "work/top": "",
+        "work/stuck": "waiting on #502",
+        "work/mine": "held by @sec until 2026-01-05T12:30:00.000Z",
+        "work/done": "resolved",
+    }
+    assert all(row.ready == (not row.reason) for row in found.values())
+    assert (found["work/b"].parent, list(found["work/top"].parts)) == ("work/top", ["work/b"])
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("", ["work/noon"]),
+        ("UTC", ["work/noon"]),
+        ("Pacific/Kiritimati", ["work/noon"]),  # there it is the sixth, two in the morning
+        ("Pacific/Pago_Pago", ["work/noon", "work/midnight"]),  # there the fifth began at eleven
+    ],
+)
+def test_what_was_closed_stays_for_the_readers_day(zone: str, shown: list[str]) -> None:
+    """Of two tasks, closed just before midnight in UTC and at noon, each reader sees those of their own day."""
+    board = Hub()
+    board.later(hours=-12, milliseconds=-1)  # 2026-01-04T23:59:59.999Z
+    board.task("work/midnight", status="resolved")
+    board.later(hours=12, milliseconds=1)
+    board.task("work/noon", status="resolved")
+    if zone == "Pacific/Pago_Pago":
+        board.later(hours=-1, milliseconds=-1)  # one in the night is the day before there
+    found = asked(board, filter=service_pb2.FILTER_RESOLVED, zone=zone)
+    assert [row.key for row in found.rows] == shown
+    assert found.resolved == len(shown)
+
+
+def test_a_comment_on_what_is_closed_closes_it_no_later() -> None:
+    """It leaves the board at the end of the day on which it was closed; opened and closed again, it is closed anew."""
+    board = Hub()
+    board.task("work/a", status="resolved")
+    board.later(days=1)
+    board.task("work/a", "with a remark", status="resolved")
+    assert rows(board, service_pb2.FILTER_RESOLVED) == []
+    board.task("work/a", status="open")
+    board.task("work/a", status="dismissed")
+    assert rows(board, service_pb2.FILTER_RESOLVED) == ["work/a"]
+
+
+def test_what_a_move_closed_is_closed_before_its_document_says_so() -> None:
+    """The document follows; the row's place and the numbers don't wait for it."""
+    board = Hub()
+    board.task("work/a", status="in_review")
+    board.resolve("work/a")
+    found = asked(board, filter=service_pb2.FILTER_RESOLVED)
+    assert ([row.key for row in found.rows], found.needs_you, found.resolved) == (["work/a"], 0, 1)
+    assert rebuilt(board.facts).dump() == board.tables.dump()
+
+
+def test_rows_say_under_which_values_of_a_field_they_stand() -> None:
+    """Fields of the row and of its document; each of several; `-` without one; the owner is the holder, if unsaid."""
+    board = Hub()
+    board.task("work/a", priority="high", tags_of_mine=["x", "", "y", "x"], estimate=3, owner="@julia")
+    board.task("work/b", assignee="@Sec")
+    board.claim("work/b", by="builder")
+
+    def grouped(field: str) -> dict[str, list[str]]:
+        found = asked(board, filter=service_pb2.FILTER_ALL, group=field)
+        return {row.key: list(row.group) for row in found.rows}
+
+    assert grouped("priority") == {"work/a": ["high"], "work/b": ["-"]}
+    assert grouped("tags_of_mine") == {"work/a": ["x", "y"], "work/b": ["-"]}
+    assert grouped("estimate") == {"work/a": ["3"], "work/b": ["-"]}
+    assert grouped("owner") == {"work/a": ["julia"], "work/b": ["builder"]}
+    assert grouped("assignee") == {"work/a": ["-"], "work/b": ["sec"]}
+    assert grouped("status") == {"work/a": ["open"], "work/b": ["open"]}
+    assert grouped("") == {"work/a": [], "work/b": []}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"group": "thread"},
+        {"group": "thread_state"},
+        {"group": "x" * 101},
+        {"zone": "Nowhere/None"},
+        {"limit": 5_001},
+        {"cursor": "nonsense"},
+        {"cursor": "3~~work/a"},
+    ],
+)
+def test_what_can_t_be_read_is_refused(wrong: dict[str, Any]) -> None:
+    """With what was wrong; fields of threads are shown on a row, and can't be grouped by."""
+    board = Hub()
+    with pytest.raises(Refusal) as caught:
+        asked(board, **wrong)
+    assert caught.value.slug == "request.invalid"
+    if wrong == {"group": "thread"}:
+        assert caught.value.detail == "rows can't be grouped by 'thread': it is the thread's, and no field of the task"
 
 
 @pytest.mark.parametrize(
