@@ -28,7 +28,6 @@ OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(enco
 L9: dict[str, Any] = json.loads((CONTRACTS / "l9.json").read_text(encoding="utf-8"))
 FACTS = (events_pb2, engine_events_pb2, memory_events_pb2)
 LIVE_EVENTS = frames.LIVE_EVENTS | frames.MEMORY_EVENTS
-LATER = {"notice"}  # the board will file them
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
 
 
@@ -90,7 +89,7 @@ def errors_of(name: str, value: object) -> list[str]:
 
 def data_of(frame: bytes) -> tuple[str, dict[str, Any]]:
     lines = dict(line.split(": ", 1) for line in frame.decode().strip().split("\n"))
-    assert ("id" in lines) == (lines["event"] not in {*frames.UNNUMBERED, *LATER})
+    assert ("id" in lines) == (lines["event"] not in frames.UNNUMBERED)
     found: dict[str, Any] = json.loads(lines["data"])
     return lines["event"], found
 
@@ -111,7 +110,7 @@ def test_every_fact_is_shown_to_watchers_or_kept_from_them_on_purpose() -> None:
 
 def test_every_live_event_is_listed_and_none_is_stray() -> None:
     """The stream's channels carry the events that the code sends."""
-    sent = {name for live in LIVE_EVENTS.values() for name in live.names} | {*frames.UNNUMBERED, *LATER}
+    sent = {name for live in LIVE_EVENTS.values() for name in live.names} | set(frames.UNNUMBERED)
 
     assert set(DOCUMENT["channels"]["room"]["messages"]) == sent
     assert set(DOCUMENT["channels"]["rooms"]["messages"]) == sent

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from mycelium_gateway.waits import Wanted
 
 
+LEASE = "lease-"  # begins the token of what was in nobody's queue, so that there is nothing to acknowledge
+
+
 @dataclass(frozen=True)
 class Taken:
-    """A delivery that was given to the caller, and the answer that says so."""
+    """A delivery that was given to the caller, and the answer that says so. Without `message_id` it was in no queue."""
 
     message_id: str
     seat: str
@@ -34,8 +37,18 @@ def write_token(message_id: str, seat: str) -> str:
     return f"{message_id}#{seat}" if seat else message_id
 
 
+def lease_token(move: int) -> str:
+    """The token of a notice that a wait for a task has found."""
+    return f"{LEASE}{move}"
+
+
 def read_token(token: str, seat: str) -> tuple[str, str]:
-    """Message and seat that a token names; `seat` is the one that the body names, if it names one."""
+    """Message and seat that a token names; `seat` is the one that the body names, if it names one.
+
+    The message is empty for the token of a notice that was in no queue.
+    """
+    if token.startswith(LEASE) and token.removeprefix(LEASE).isdecimal():
+        return "", seat
     message_id, separator, named = token.strip().partition("#")
     if not names.is_id(message_id) or bool(separator) != bool(named):
         raise Refusal("request.invalid", "body.ack: not a token that await has answered with")
@@ -88,5 +101,6 @@ async def _take(call: Call, wanted: Wanted, *, new_call: bool, timeout_s: float)
         "reason": shapes.DELIVERY_REASONS[delivery.reason],
         "ack": write_token(taken.message_id, wanted.seat),
         "attempt": taken.attempt,
+        "sequence": None,
     }
     return Taken(taken.message_id, wanted.seat, reply.sequence, body)

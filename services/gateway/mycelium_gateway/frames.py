@@ -46,8 +46,16 @@ def _member(fact: events_pb2.MemberSaved, _sequence: int, room: str) -> shapes.J
     return {"room": room, **shapes.member_record(fact.member)}
 
 
+def _post_name(fact: events_pb2.MessagePosted) -> str:
+    return "notice" if fact.message_type == "notice" else "message"
+
+
+def _post(fact: events_pb2.MessagePosted, sequence: int, room: str) -> shapes.Json:
+    return shapes.notice(fact, room) if fact.message_type == "notice" else shapes.posted(fact, sequence, room)
+
+
 LIVE_EVENTS: dict[type[Message], LiveEvent] = {
-    events_pb2.MessagePosted: LiveEvent(("message",), lambda _fact: "message", shapes.posted),
+    events_pb2.MessagePosted: LiveEvent(("message", "notice"), _post_name, _post),
     events_pb2.MessageAmended: LiveEvent(
         ("message_amended",), lambda _fact: "message_amended", lambda fact, _sequence, room: shapes.amended(fact, room)
     ),

@@ -176,6 +176,24 @@ def posted(fact: events_pb2.MessagePosted, sequence: int, room_name: str) -> Jso
     }
 
 
+def notice(fact: events_pb2.MessagePosted, room_name: str) -> Json:
+    """What was done to a task, as `contracts/l9.json` has it. What a bundle brought may say less than the board."""
+    told = json.loads(fact.metadata_json or "{}")
+    return {
+        "room": room_name,
+        "kind": fact.kind,
+        "task": str(told.get("task") or ""),
+        "by": fact.sender_handle,
+        "thread": str(told.get("thread") or "") or None,
+        "created_at": moment(fact.created_at),
+        "message_id": fact.message_id,
+        "title": str(told.get("title") or ""),
+        "row_kind": str(told.get("row_kind") or ""),
+        "holder": str(told.get("holder") or ""),
+        "note": str(told.get("note") or ""),
+    }
+
+
 def amended(fact: events_pb2.MessageAmended, room_name: str) -> Json:
     """What an amendment changes."""
     return {

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import Gauge
 
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
-from mycelium_gateway import delivery, frames
+from mycelium_gateway import delivery, frames, leases
 from mycelium_gateway.delivery import Taken
 from mycelium_gateway.keys import Keys, OpenWait
+from mycelium_gateway.leases import Lease
 from mycelium_gateway.presence import Presence
 from mycelium_kernel import events, names
 from mycelium_kernel.clock import new_id
@@ -45,13 +46,19 @@ STOPPING = "the hub is stopping"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a wait is for. `room` and `thread` stand as the caller wrote them."""
+    """What a wait is for. `room` and `thread` stand as the caller wrote them. With `lease` no mention is taken."""
 
     room: str
     seat: str
     thread: str
     acknowledge: str
     timeout_s: float
+    lease: Lease | None = None
+
+    def new_wait_id(self) -> str:
+        """The id of a wait for this; its end says what alone wakes it, so that nobody is told `woken` who was not."""
+        only = "lease" if self.lease else self.thread.lower() if names.is_id(self.thread.lower()) else ""
+        return "-".join(part.replace("-", "") for part in (new_id(), only) if part)
 
 
 @dataclass(eq=False)
@@ -59,6 +66,7 @@ class Wait:
     """One open wait and its bell."""
 
     told: OpenWait
+    lease: Lease | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -101,8 +109,11 @@ class Waits:
         if not waits:
             return
         event: Any = events.decode(fact.type, fact.data) if fact.type in RINGING else None
+        for wait in waits:
+            if wait.lease and leases.is_about(wait.lease, fact, event):
+                wait.bell.set()
         if fact.type in {POSTED, AMENDED}:
-            _ring(waits, set(event.deliver_to))
+            _ring({wait for wait in waits if not wait.lease}, set(event.deliver_to))
         elif fact.type == SAVED:
             _ring(waits, _queues_of(waits, event.member.handle))
         elif fact.type == REMOVED:
@@ -119,7 +130,7 @@ class Waits:
         await self.settled(call.actor)
         room_id = room.message.room.id
         queue = names.queue(call.actor.handle, wanted.seat)
-        wait = Wait(OpenWait(room_id, queue, new_id().replace("-", ""), wanted.timeout_s))
+        wait = Wait(OpenWait(room_id, queue, wanted.new_wait_id(), wanted.timeout_s), wanted.lease)
         self._open.setdefault(room_id, set()).add(wait)
         WAITS.inc()
         self._presence.opened(wait.told)
@@ -139,7 +150,7 @@ class Waits:
         promised = wanted.timeout_s > 0  # a call that only looks is woken by nothing
         if promised:
             await self._keys.opened(wait.told)
-        taken = await delivery.take_first(call, wanted)
+        taken = await _take_first(call, wanted)
         while taken is None:
             if self._stopping:
                 raise Unavailable(STOPPING)
@@ -186,7 +197,7 @@ class Waits:
         while True:
             left = ends - loop.time()
             try:
-                return await delivery.take_next(call, wanted, max(2.0, min(10.0, left)))
+                return await _take_next(call, wanted, max(2.0, min(10.0, left)))
             except Unavailable as error:
                 if self._stopping:
                     raise
@@ -226,6 +237,18 @@ class Waits:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _take_first(call: Call, wanted: Wanted) -> Taken | None:
+    if wanted.lease:
+        return await leases.take(call, wanted.room, wanted.lease)
+    return await delivery.take_first(call, wanted)
+
+
+async def _take_next(call: Call, wanted: Wanted, timeout_s: float) -> Taken | None:
+    if wanted.lease:
+        return await leases.take(call, wanted.room, wanted.lease, timeout_s)
+    return await delivery.take_next(call, wanted, timeout_s)
 
 
 def _queues_of(waits: set[Wait], handle: str) -> set[str]:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_gateway import problems, shapes, threads
+from mycelium_gateway import leases, problems, shapes, threads
 from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import JSON, answer, done
 from mycelium_gateway.connection import until_disconnect
@@ -20,6 +20,7 @@ from mycelium_gateway.schemas import delivery as schemas
 from mycelium_gateway.schemas.messages import Message
 from mycelium_gateway.waits import Wanted
 from mycelium_kernel import names
+from mycelium_kernel.errors import Refusal
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"], route_class=PlainRoute)
 TAKING = ("room.not_found", "handle.mismatch", "handle.unregistered")
@@ -41,11 +42,16 @@ OUTCOMES = {
         "read the answer can lose that delivery, since the session's next call acknowledges it; and where several "
         "gateways answer, a next call over another connection may come before that is known, and be given the delivery "
         "again, marked `redelivered`. Clients should send `confirm: true`, and say `received` by `ack` once they have "
-        "read the answer."
+        "read the answer.\n\n"
+        "With `lease` the wait is for that task to change hands: claimed, released, expired, resolved, or no longer "
+        "waiting. It takes nothing from the queue, and there is nothing to acknowledge. Send the `sequence` of an "
+        "answer, or the header `Mycelium-Sequence` of a 204, as the next `since`: nothing between two waits is missed."
     ),
     responses={
         204: {"description": "Nothing came in time."},
-        **problems.responses(*TAKING, "thread.not_found", "delivery.not_found", "id.ambiguous", *problems.WRITING),
+        **problems.responses(
+            *TAKING, "thread.not_found", "task.not_found", "delivery.not_found", "id.ambiguous", *problems.WRITING
+        ),
     },
 )
 async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Response:
@@ -53,6 +59,15 @@ async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Respon
     if body.ack:
         acknowledge, seat = read_token(body.ack, seat)
     caller = call.named(body.handle)
+    if body.lease:
+        if body.task or body.seat:
+            raise Refusal(
+                "request.invalid", "body.lease: a wait for a task to change hands has no `task` and no `seat`"
+            )
+        lease = await leases.find(caller, room, body.lease, body.since, body.after)
+        if acknowledge:
+            await _mark(caller, room, acknowledge, seat, "acknowledged")
+        return WaitAnswer(caller, Wanted(room, "", "", "", body.timeout_s, lease), confirm=body.confirm)
     task = await threads.find(caller, room, body.task)
     wanted = Wanted(room, seat, task, acknowledge, body.timeout_s)
     return WaitAnswer(caller, wanted, confirm=body.confirm)
@@ -78,8 +93,9 @@ class WaitAnswer(Response):
                 return
             taken = waiting.result()
             if taken is None:
-                await done()(scope, receive, send)
-            elif await _write(taken, left, send) and not self._confirm:
+                lease = self._wanted.lease
+                await done(lease.since if lease else 0)(scope, receive, send)
+            elif await _write(taken, left, send) and not self._confirm and taken.message_id:
                 waits.received(self._call, self._wanted.room, taken)
         finally:
             left.cancel()
@@ -117,10 +133,16 @@ async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
 async def acknowledge(room: str, body: schemas.Acknowledgement, call: Caller) -> Response:
     caller = call.named(body.handle)
     message, seat = read_token(body.ack, names.seat(body.seat))
-    await call.gateway.waits.settled(caller.actor)
-    request = service_pb2.MarkDeliveryRequest(room=room, message=message, seat=seat, state=OUTCOMES[body.outcome])
-    reply = await caller.ask(request, service_pb2.MarkDeliveryResponse)
-    return done(reply.sequence)
+    if not message:
+        return done()
+    return done(await _mark(caller, room, message, seat, body.outcome))
+
+
+async def _mark(caller: Call, room: str, message: str, seat: str, outcome: str) -> int:
+    """Tell the rooms service; returns the place of the fact."""
+    await caller.gateway.waits.settled(caller.actor)
+    request = service_pb2.MarkDeliveryRequest(room=room, message=message, seat=seat, state=OUTCOMES[outcome])
+    return (await caller.ask(request, service_pb2.MarkDeliveryResponse)).sequence
 
 
 @router.post(

@@ -17,9 +17,9 @@ from mycelium_kernel.errors import Refusal
 router = APIRouter(prefix="/api", tags=["live"])
 ROOMS = 100  # over one connection
 TEXT = (
-    "Server-sent events: `message`, `message_amended`, `event_status`, `room_changed`, `room_deleted`, "
-    "`member_joined`, `member_changed`, `member_left`, each with an id; live, and without one, `ping` for a post in a "
-    "thread, `presence`, `notice`, and `reset` when the last id is of another log. With `memory`, in their place, "
+    "Server-sent events: `message`, `notice` of the board, `message_amended`, `event_status`, `room_changed`, "
+    "`room_deleted`, `member_joined`, `member_changed`, `member_left`, each with an id; live, and without one, `ping` "
+    "for a post in a thread, `presence`, and `reset` when the last id is of another log. With `memory`, instead, "
     "`memory_written` and `memory_removed` of documents whose key matches, and `room_deleted`. "
     "Resume with `Last-Event-ID`. contracts/asyncapi.yaml describes each event."
 )

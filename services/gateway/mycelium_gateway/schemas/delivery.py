@@ -19,6 +19,7 @@ DELIVERY = {
     "reason": "mention",
     "ack": MESSAGE["id"],
     "attempt": 1,
+    "sequence": None,
 }
 
 
@@ -29,6 +30,16 @@ class Await(Body):
     timeout_s: float = Field(300.0, ge=0, le=3600, description="How long to wait at most, in seconds.")
     task: str = TASK
     seat: WrittenHandle = SEAT
+    lease: str = Field("", description="Wait until this task changes hands, and for nothing else.")
+    since: int | None = Field(
+        None,
+        ge=0,
+        le=2**63 - 1,
+        description="With `lease`: only what was done after this `sequence`; absent: from now on.",
+    )
+    after: int = Field(
+        0, ge=0, le=2**63 - 1, description="With `lease`: only notices after this `seq`, of the one before."
+    )
     ack: str = Field("", description="Token of a delivery that is acknowledged first.")
     confirm: bool = Field(False, description="The delivery counts as received only when `ack` says so.")
 
@@ -63,7 +74,9 @@ class Delivery(Shape):
     )
     redelivered: bool = Field(description="Whether it was given out before.")
     reason: Literal["mention", "changed", "turn", "assigned", "lease"] = Field(
-        description="`changed`: a document that the caller subscribes to, of which the message is a headline."
+        description="`changed`: a document that the caller subscribes to has changed; `assigned`: a task was given to "
+        "it; `lease`: others ended its claim, or the task of `lease` changed hands. Then the message is a headline."
     )
     ack: str = Field(description="Names this delivery in `ack`.")
     attempt: int = Field(description="How often it was given out, with this time.")
+    sequence: int | None = Field(description="Of a wait with `lease`: the place of what was done; the next `since`.")
