@@ -12,6 +12,7 @@ from mycelium_kernel.tables import Tables
 
 # What a `Task` is made of, in its order.
 COLUMNS = "document_id, key, thread, title, iif(moved_status != '', moved_status, status), kind, assignee, blocked_by"
+MEMBERS = "members/"  # what the rows of active members are called by
 NEAR_ROWS = 200  # keys beside the one that is not there, among which a near one is sought
 
 
@@ -19,7 +20,7 @@ def find_task(tables: Tables, room: RoomRow, text: str) -> Task:
     """The task that `text` names. Refused when there is none, or when a short id is of several."""
     found = named(tables, room.id, text)
     if not found:
-        raise _missing(tables, room, text.strip())
+        raise _elsewhere(tables, room, text.strip()) or _missing(tables, room, text.strip())
     if len(found) > 1:
         keys = [task.key for task in found]
         raise Refusal("id.ambiguous", f"{text.strip()!r} is {' and '.join(keys)}; name one of them", near=keys)
@@ -63,6 +64,16 @@ def _by_key(tables: Tables, room_id: str, folded: str) -> list[Task]:
     keys = [folded] if folded.startswith(PREFIXES) else [prefix + folded for prefix in PREFIXES]
     found = (by_document(tables, room_id, subjects.digest(key)) for key in keys)
     return [task for task in found if task]
+
+
+def _elsewhere(tables: Tables, room: RoomRow, text: str) -> Refusal | None:
+    """The refusal of a row that comes from no document, as the board shows active members; None for anything else."""
+    handle = text.lower().removeprefix(MEMBERS).removeprefix("@")
+    sql = "SELECT 1 FROM member WHERE room_id = ? AND handle = ?"
+    if handle == text.lower() or tables.one(sql, room.id, handle) is None:
+        return None
+    detail = f"@{handle} is a member of {room.name!r}, no task: its row shows what it does, and can't be changed here"
+    return Refusal("row.unchangeable", detail, f"mycelium agent show {handle} --room {shlex.quote(room.name)}")
 
 
 def _missing(tables: Tables, room: RoomRow, text: str) -> Refusal:

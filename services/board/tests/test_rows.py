@@ -151,6 +151,20 @@ def test_rows_say_under_which_values_of_a_field_they_stand() -> None:
     assert grouped("") == {"work/a": [], "work/b": []}
 
 
+def test_a_row_of_no_document_can_t_be_changed() -> None:
+    """The refusal says what it is; a handle that is nobody's is no task either."""
+    board = Hub()
+    for named in ("members/sec", "@Sec"):
+        refused = board.refused("row.unchangeable", service_pb2.ClaimTaskRequest(room="demo", task=named))
+        assert (
+            refused.detail
+            == "@sec is a member of 'demo', no task: its row shows what it does, and can't be changed here"
+        )
+        assert refused.next == "mycelium agent show sec --room demo"
+    for named in ("@nobody", "sec"):
+        board.refused("task.not_found", service_pb2.ClaimTaskRequest(room="demo", task=named))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -30,6 +30,9 @@ ONE: dict[str, Callable[[str], Any]] = {
     "updated_at": str,
     "holder": str,
     "expires_at": str,
+    "task": str,
+    "thread": str,
+    "sequence": int,
 }
 RESERVED = frozenset({"type", "title", "status", "detail", "slug", "next", "key"})
 # What any route may answer, whatever it does.
@@ -139,7 +142,13 @@ SLUGS: dict[str, Slug] = {
     "lease.lost": Slug(
         409, "The claim has ended", "Stop: somebody else may have begun. Look at the task before you claim it again."
     ),
+    "task.waiting": Slug(
+        412, "The task waits for others", "Close those in `waits_for` first, or claim it by force; `next` does that."
+    ),
     "task.closed": Slug(409, "The task is closed", "Open it again first; `next` holds the command."),
+    "row.unchangeable": Slug(
+        409, "The row is no task", "Rows whose `source` is no memory show what goes on elsewhere; change it there."
+    ),
     "task.not_blocked": Slug(409, "The task is not blocked", "There is nothing to clear."),
     "id.ambiguous": Slug(409, "The short id fits more than one", "Use the full id; `candidates` holds them."),
     "event.expired": Slug(409, "The event's time is over", "Post a new one; this one stays in history as it is."),

@@ -1,15 +1,20 @@
-"""Rows of the board as the JSON that callers get."""
+"""Rows of the board as the JSON that callers get: tasks, and the members that are active."""
 
 from __future__ import annotations
 
 import json
 
 from mycelium.board.v1 import views_pb2
-from mycelium_gateway.shapes import Json, moment
+from mycelium.rooms.v1 import views_pb2 as rooms_pb2
+from mycelium_gateway.shapes import PRESENCES, Json, moment
+
+NONE = "-"
+NO_TASK = "an active member, no task"
+ITSELF = ("owner", "created_by", "updated_by")  # fields in which a member's row has its handle
 
 
 def row(view: views_pb2.Row) -> Json:
-    """A row of the board."""
+    """A task."""
     return {
         "key": view.key,
         "thread": view.thread,
@@ -26,4 +31,43 @@ def row(view: views_pb2.Row) -> Json:
         "created_at": moment(view.created_at),
         "updated_by": view.updated_by,
         "updated_at": moment(view.updated_at),
+        "ready": view.ready,
+        "reason": view.reason,
+        "waits_for": list(view.waits_for),
+        "cycle": list(view.cycle),
+        "parent": view.parent or None,
+        "parts": list(view.parts),
+        "source": {"kind": "memory", "ref": view.key},
+        "group": list(view.group) or None,
     }
+
+
+def active(view: rooms_pb2.Member, field: str) -> Json:
+    """A member that is active, as a row: what it says it is doing. `field` is what is grouped by, or empty."""
+    doing = PRESENCES[view.presence]
+    found: Json = {
+        "key": f"members/{view.handle}",
+        "thread": None,
+        "title": view.presence_note or view.description or f"@{view.handle}",
+        "status": doing,
+        "kind": "agent",
+        "assignee": None,
+        "blocked_by": None,
+        "holder": None,
+        "expires_at": None,
+        "meta": {},
+        "version": 0,
+        "created_by": view.handle,
+        "created_at": moment(view.created_at),
+        "updated_by": view.handle,
+        "updated_at": moment(view.last_seen if view.HasField("last_seen") else view.updated_at),
+        "ready": False,
+        "reason": NO_TASK,
+        "waits_for": [],
+        "cycle": [],
+        "parent": None,
+        "parts": [],
+        "source": {"kind": "member", "ref": view.handle},
+    }
+    value = view.handle if field in ITSELF else found.get(field) if field in ("status", "kind") else None
+    return {**found, "group": [value or NONE] if field else None}

@@ -7,7 +7,7 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.command import Entry, Group
 
-FILTERS = ("needs-you", "in-flight", "resolved", "all")
+FILTERS = ("needs-you", "in-flight", "resolved", "all", "ready")
 VIEWS = ("list", "table")
 
 
@@ -22,7 +22,7 @@ def _show(ctx: click.Context, /, **params: Any) -> None:
             json_wanted=params["json"] or bool(parent.get("json")),
             verbose=params["verbose"] or bool(parent.get("verbose")),
         )
-        show(here, params["room"], params["filter"], params["view"])
+        show(here, params)
 
 
 group = Group(
@@ -30,6 +30,7 @@ group = Group(
     "Tasks: what is to be done, who has it, and what is said about it.",
     {
         "new": Entry("board.rows:new", "File a task."),
+        "ready": Entry("board.rows:ready", "Show what somebody can begin with now."),
         "claim": Entry("board.claims:claim", "Take a task."),
         "renew": Entry("board.claims:renew", "Let a claim of yours last longer."),
         "release": Entry("board.claims:release", "Give a task back."),
@@ -44,7 +45,8 @@ group = Group(
     example="mycelium board\n"
     'mycelium board new "Ship passkey login" --assign @sec\n'
     "mycelium board claim work/ship-passkey-login\n"
-    "mycelium board --filter all --view table",
+    "mycelium board --filter all --view table\n"
+    "mycelium board --group owner --watch",
     invoke_without_command=True,
     callback=_show,
 )
@@ -54,4 +56,15 @@ group.params[:0] = [
     ),
     click.Option(["--filter"], type=click.Choice(FILTERS), default=FILTERS[0], show_default=True, help="Which rows."),
     click.Option(["--view"], type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help="How they are shown."),
+    click.Option(
+        ["--group"],
+        metavar="FIELD",
+        help="Under the values of a field: status, kind, owner, assignee, priority, or one of your own.",
+    ),
+    click.Option(["--watch"], is_flag=True, help="Keep it open: drawn anew at each change. Ctrl-C ends it."),
+    click.Option(
+        ["--tz"],
+        metavar="ZONE",
+        help="The zone that today begins in, such as Europe/Paris; default: $TZ, else this machine's.",
+    ),
 ]

@@ -1,59 +1,79 @@
-"""`board` itself and `board new`: what is to be done in a room."""
+"""`board` itself, `board ready` and `board new`: what is to be done in a room."""
 
 import time
-from collections.abc import Iterator
+from typing import Any
 
 import click
 
-from mycelium_cli.api import api_path
+from mycelium_cli.api import Hub, Query, api_path
+from mycelium_cli.board.drawing import Look, draw
+from mycelium_cli.board.zones import midnight_ms, reader_zone
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
-from mycelium_cli.output import Paint, age, at, clean_line, short, table
+from mycelium_cli.output import Paint, clean_line, short
 from mycelium_cli.room.send import one_text
 from mycelium_cli.wording import Document
 
-
-def show(here: Here, room: str | None, wanted: str, view: str) -> None:
-    """The rows of a room's board."""
-    now_s = time.time()
-    today = time.localtime(now_s)
-    midnight = time.mktime((today.tm_year, today.tm_mon, today.tm_mday, 0, 0, 0, 0, 0, -1))
-    query: dict[str, str | int | list[str] | None] = {"filter": wanted, "closed_since_ms": int(midnight * 1000)}
-    page = here.hub().get(api_path("rooms", here.room(room), "board"), query)
-    here.out.answer(page, lambda data, paint: draw(data, wanted, view, now_s, paint))
+VIEWS = ("list", "table")
+VIEW = "How they are shown."
+GROUP = "Under the values of a field: status, kind, owner, assignee, priority, or one of your own."
+WATCH = "Keep it open: drawn anew at each change. Ctrl-C ends it."
+TZ = "The zone that today begins in, such as Europe/Paris; default: $TZ, else this machine's."
 
 
-def draw(page: Document, wanted: str, view: str, now_s: float, paint: Paint) -> Iterator[str]:
-    """The numbers of all filters, then the rows."""
-    counts = f"{page['needs_you']} need you · {page['in_flight']} in flight · {page['resolved']} resolved today"
-    yield f"{paint.bold(clean_line(page['room']))}   {counts}"
-    if view == "table":
-        heads = ["KEY", "TITLE", "STATUS", "KIND", "FOR", "HELD BY", "MOVED"]
-        yield from table(heads, [_cells(row, now_s) for row in page["items"]], paint)
+def show(here: Here, params: dict[str, Any]) -> None:
+    """The rows of a room's board, once or until Ctrl-C."""
+    place, wanted, group = here.room(params["room"]), params["filter"], (params["group"] or "").strip()
+    zone, hub = reader_zone(params["tz"]), here.hub()
+    if params["group"] is not None and not group:
+        raise usage("--group is empty: name a field", "mycelium board --group status")
+
+    def ask() -> Document:
+        query = {"filter": wanted, "closed_since_ms": midnight_ms(zone, time.time()), "group": group or None}
+        return whole(hub, api_path("rooms", place, "board"), query)
+
+    def tell(page: Document) -> None:
+        if here.json:
+            here.out.data(page, one_line=params["watch"])
+        else:
+            here.out.lines(draw(page, Look(wanted, params["view"], group, zone, time.time()), here.out.paint))
+
+    if params["watch"]:
+        from mycelium_cli.board.watching import watch
+
+        watch(here, place, ask, tell)
     else:
-        for row in page["items"]:
-            yield from _lines(row, now_s, paint)
-    if not page["items"]:
-        yield paint.dim("nothing here" if wanted == "all" else "nothing here; --filter all shows every row")
+        tell(ask())
 
 
-def _cells(row: Document, now_s: float) -> list[str]:
-    held = at(row["holder"]) if row["holder"] else "-"
-    seen = [row["key"], row["title"], row["status"], row["kind"], at(row["assignee"]), held]
-    return [*(clean_line(cell or "-") for cell in seen), age(row["updated_at"], now_s)]
+def whole(hub: Hub, path: str, query: Query) -> Document:
+    """All pages of a board as one."""
+    page: Document = hub.get(path, query)
+    items, seen = page["items"], set()
+    while page["next"] and page["next"] not in seen:
+        seen.add(page["next"])
+        page = hub.get(path, {**query, "cursor": page["next"]})
+        items += page["items"]
+    return {**page, "items": items, "next": None}
 
 
-def _lines(row: Document, now_s: float, paint: Paint) -> Iterator[str]:
-    yield f"  {short(row['thread'])}  {paint.bold(clean_line(row['title']))}"
-    parts = [clean_line(row["key"]), clean_line(row["status"])]
-    parts += [f"waiting on {clean_line(row['blocked_by'])}"] if row["blocked_by"] else []
-    parts += [f"for {at(row['assignee'])}"] if row["assignee"] else []
-    parts += [f"held by {at(row['holder'])}" if row["holder"] else "unowned", age(row["updated_at"], now_s)]
-    yield "            " + paint.dim(" · ".join(parts))
-    options = row["meta"].get("options")
-    if isinstance(options, list) and row["status"] not in ("resolved", "dismissed"):
-        yield "            " + " ".join(f"[{clean_line(option)}]" for option in options)
+@command(
+    "ready",
+    example="mycelium board ready\nmycelium board ready --group assignee\nmycelium board ready --json",
+)
+@room_option
+@click.option("--view", type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help=VIEW)
+@click.option("--group", metavar="FIELD", help=GROUP)
+@click.option("--watch", is_flag=True, help=WATCH)
+@click.option("--tz", metavar="ZONE", help=TZ)
+def ready(here: Here, **params: Any) -> None:
+    """Show what somebody can begin with now.
+
+    Nothing that is blocked, waits for another task or is held. The other rows say why they are not here:
+    mycelium board --filter all.
+    """
+    show(here, {**params, "filter": "ready"})
 
 
 @command(

@@ -1,4 +1,4 @@
-"""The board of a room: its rows."""
+"""The board of a room: its rows, from its documents and from who is active in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from mycelium.board.v1 import service_pb2
+from mycelium.rooms.v1 import service_pb2 as rooms_pb2
+from mycelium.rooms.v1 import views_pb2
 from mycelium_gateway import problems, shapes_board
-from mycelium_gateway.actor import Caller
+from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.routes.plain import PlainRoute
-from mycelium_gateway.schemas import tasks as schemas
+from mycelium_gateway.schemas import board as schemas
+from mycelium_gateway.shapes import Json
 
 router = APIRouter(prefix="/api/rooms/{room}/board", tags=["board"], route_class=PlainRoute)
 FILTERS = {
@@ -20,6 +23,7 @@ FILTERS = {
     "in-flight": service_pb2.FILTER_IN_FLIGHT,
     "resolved": service_pb2.FILTER_RESOLVED,
     "all": service_pb2.FILTER_ALL,
+    "ready": service_pb2.FILTER_READY,
 }
 
 
@@ -27,23 +31,41 @@ FILTERS = {
     "",
     response_model=schemas.Board,
     summary="Show a room's board",
+    description="A page ends at 512 KB. Rows that are no documents, such as active members, end the list of `all`.",
     responses=problems.responses("room.not_found"),
 )
-async def show_board(
-    room: str,
-    call: Caller,
-    filter: Annotated[schemas.Filter, Query(description="Which rows.")] = "needs-you",
-    closed_since_ms: Annotated[int, Query(ge=0, le=2**53, description="What counts as closed lately.")] = 0,
-) -> Response:
-    request = service_pb2.ListTasksRequest(room=room, filter=FILTERS[filter], closed_since_ms=closed_since_ms)
+async def show_board(room: str, wanted: Annotated[schemas.Rows, Query()], call: Caller) -> Response:
+    request = service_pb2.ListTasksRequest(
+        room=room,
+        filter=FILTERS[wanted.filter],
+        group=wanted.group,
+        zone=wanted.tz,
+        closed_since_ms=wanted.closed_since_ms,
+        limit=wanted.limit,
+        cursor=wanted.cursor,
+    )
     found = (await call.ask(request, service_pb2.ListTasksResponse)).message
+    items = [shapes_board.row(row) for row in found.rows]
+    if wanted.filter == "all" and not found.next:
+        items += await _active(call, room, wanted.group.strip())
     return answer(
         {
             "room": found.room,
-            "items": [shapes_board.row(row) for row in found.rows],
-            "next": None,
+            "items": items,
+            "next": found.next or None,
             "needs_you": found.needs_you,
             "in_flight": found.in_flight,
             "resolved": found.resolved,
         }
     )
+
+
+async def _active(call: Call, room: str, field: str) -> list[Json]:
+    """A row for each agent that does something in the room now."""
+    request, found = rooms_pb2.ListMembersRequest(room=room, kind=views_pb2.MEMBER_KIND_AGENT), []
+    while True:
+        page = (await call.ask(request, rooms_pb2.ListMembersResponse)).message
+        found += [member for member in page.members if member.presence != views_pb2.PRESENCE_OFFLINE]
+        if not page.next:
+            return [shapes_board.active(member, field) for member in found]
+        request.cursor = page.next

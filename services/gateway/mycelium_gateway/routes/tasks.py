@@ -13,7 +13,7 @@ from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import tasks as schemas
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["board"], route_class=PlainRoute)
-FINDING = ("room.not_found", "task.not_found", "id.ambiguous")
+FINDING = ("room.not_found", "task.not_found", "id.ambiguous", "row.unchangeable")
 MOVING = (*FINDING, "lease.lost", "task.closed", "handle.mismatch", *problems.WRITING)
 NAMED = "A task is named by its key, with or without its prefix (slashes as `%2F`), or by its thread's id or short id."
 
@@ -46,7 +46,7 @@ async def create_task(room: str, body: schemas.NewTask, call: Caller) -> Respons
     response_model=schemas.Claim,
     summary="Take a task",
     description=f"The token proves the claim; claiming again as its holder shows it again. {NAMED}",
-    responses=problems.responses("claim.held", "handle.unregistered", *MOVING),
+    responses=problems.responses("claim.held", "task.waiting", "handle.unregistered", *MOVING),
 )
 async def claim_task(room: str, task: str, body: schemas.Claiming, call: Caller) -> Response:
     request = service_pb2.ClaimTaskRequest(

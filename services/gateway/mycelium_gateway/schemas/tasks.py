@@ -25,6 +25,14 @@ TASK = {
     "created_at": "2026-09-03T16:41:07.250Z",
     "updated_by": "avery",
     "updated_at": "2026-09-03T16:41:07.250Z",
+    "ready": False,
+    "reason": "held by @sec until 2026-09-03T17:11:07.250Z",
+    "waits_for": [],
+    "cycle": [],
+    "parent": None,
+    "parts": ["work/pick-token-storage"],
+    "source": {"kind": "memory", "ref": "work/ship-passkey-login"},
+    "group": None,
 }
 CLAIM = {
     "task": "work/ship-passkey-login",
@@ -88,13 +96,22 @@ class Answering(Proof):
     answer: str = Field(description="One of the decision's `options`, where it has any.", examples=["15m"])
 
 
+class Source(Shape):
+    """Where a row comes from: its original, which is nowhere copied to."""
+
+    model_config = shown_as({"kind": "memory", "ref": "work/ship-passkey-login"})
+
+    kind: Literal["memory", "run", "member"]
+    ref: str = Field(description="The key of the memory, the id of the run, or the handle of the member.")
+
+
 class Task(Shape):
-    """A row of the board: a document, and who holds it."""
+    """A row of the board: a document, and who holds it; or what else goes on in the room, which can't be changed."""
 
     model_config = shown_as(TASK)
 
     key: str
-    thread: str
+    thread: str | None = Field(description="Null for what is no document.")
     title: str
     status: str
     kind: str
@@ -103,26 +120,19 @@ class Task(Shape):
     holder: str | None = Field(description="Null: nobody holds it.")
     expires_at: str | None = Field(description="When the claim ends unless it is renewed.")
     meta: dict[str, Any] = Field(description="All fields of its document.")
-    version: int
+    version: int = Field(description="0 for what is no document.")
     created_by: str
     created_at: str
     updated_by: str
     updated_at: str
-
-
-class Board(Shape):
-    """Rows of a room's board."""
-
-    model_config = shown_as(
-        {"room": "demo", "items": [TASK], "next": None, "needs_you": 0, "in_flight": 1, "resolved": 0}
-    )
-
-    room: str
-    items: list[Task]
-    next: None = Field(description="Always null: a board has one page.")
-    needs_you: int
-    in_flight: int
-    resolved: int
+    ready: bool = Field(description="Whether somebody could claim it now and begin.")
+    reason: str = Field(description="Why not, in one line.")
+    waits_for: list[str] = Field(description="Keys of the open tasks that it waits for.")
+    cycle: list[str] = Field(description="Keys of a cycle that it is in; none of them waits for the next.")
+    parent: str | None = Field(description="Key of the task that it is a part of.")
+    parts: list[str] = Field(description="Keys of its parts.")
+    source: Source
+    group: list[str] | None = Field(description="The values of the field that was grouped by; `-` for none.")
 
 
 class Claim(Shape):
@@ -147,6 +157,3 @@ class Moved(Shape):
     task: str
     thread: str
     held_by: str | None = Field(description="Who held it, or holds it still.")
-
-
-Filter = Literal["needs-you", "in-flight", "resolved", "all"]
