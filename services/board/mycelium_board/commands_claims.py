@@ -181,6 +181,7 @@ def _held(loaded: Holding, held: views_pb2.Lease) -> Refusal:
         next=f"mycelium board --filter in-flight --room {shlex.quote(loaded.room.name)}",
         holder=held.holder,
         expires_at=until,
+        **_place(loaded),
     )
 
 
@@ -190,7 +191,12 @@ def _waiting(loaded: Holding) -> Refusal:
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     detail = f"{loaded.task.key} waits for {', '.join(keys[:NAMED])}{more}"
     next_command = f"mycelium board claim {_named(loaded)} --force"
-    return Refusal("task.waiting", detail, next=next_command, waits_for=list(keys[:REFUSED]))
+    return Refusal("task.waiting", detail, next=next_command, waits_for=list(keys[:REFUSED]), **_place(loaded))
+
+
+def _place(loaded: Holding) -> dict[str, str]:
+    """Which task a claim was refused for, and where its last fact stands: who waits for it goes on from there."""
+    return {"task": loaded.task.key, "thread": loaded.task.thread, "sequence": str(loaded.entity.sequence)}
 
 
 def _lost(loaded: Holding, held: views_pb2.Lease | None) -> Refusal:
