@@ -37,7 +37,7 @@ class Request(NamedTuple):
     body: bytes | BufferedReader | None = None
 
 
-def _load_http_client(*, secure: bool) -> None:
+def load_http_client(*, secure: bool) -> None:
     """Import `http.client`; for plain HTTP without ssl, whose import takes longer than the request."""
     if secure or "ssl" in sys.modules or "http.client" in sys.modules:
         import http.client
@@ -130,7 +130,7 @@ class Line:
 
     def _open(self) -> "HTTPConnection":
         secure = self.url.scheme == "https"
-        _load_http_client(secure=secure)
+        load_http_client(secure=secure)
         from http.client import HTTPException
 
         try:

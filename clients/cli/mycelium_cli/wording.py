@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mycelium_cli.output import Paint, age, at, clean, clean_line, short
+from mycelium_cli.output import Paint, age, at, clean, clean_line, short, width_of
 
 # An object as the hub answers it.
 Document = dict[str, Any]
@@ -19,6 +19,18 @@ MENTION_WORDS = {
     "silent": "silent (named without waking)",
     "unknown": "unknown (nobody has this handle, not delivered)",
 }
+
+# What a notice of the board is called; a task that was filed is named by its kind.
+NOTICE_WORDS = {
+    "claimed": "Claimed",
+    "released": "Handed back",
+    "resolved": "Resolved",
+    "blocked": "Blocked",
+    "unblocked": "Unblocked",
+    "expired": "Expired",
+    "floor": "Turn of",
+}
+_WORDS_WIDTH, _TITLE_WIDTH = 12, 56  # columns: where the title begins, and where it has ended
 
 RECEIPT_WORDS = {
     "queued": "queued, not given to anybody yet",
@@ -106,8 +118,40 @@ def message_heading(message: Document, paint: Paint) -> str:
     return " · ".join(head) + edited
 
 
+def notice_lines(notice: Document, paint: Paint) -> list[str]:
+    """A change of the board: what, which task, by whom, and its key; what was said to it, set in."""
+    kind, row_kind = str(notice.get("kind") or ""), clean_line(notice.get("row_kind") or "task")
+    words = f"New {row_kind}" if kind == "filed" else NOTICE_WORDS.get(kind, clean_line(kind))
+    title = clean_line(notice.get("title") or notice.get("task") or "")
+    gap = " " * max(2, _WORDS_WIDTH - width_of(words))
+    line = paint.bold(words) + gap + title + " " * max(2, _TITLE_WIDTH - width_of(words + gap + title))
+    who = at(notice.get("by"))
+    if kind == "claimed" and notice.get("holder") not in {None, "", notice.get("by")}:
+        who += f" for {at(notice['holder'])}"
+    small = [clean_line(notice["task"])] if notice.get("task") and notice.get("title") else []
+    small += [clean_line(notice["created_at"])] if notice.get("created_at") else []
+    line = f"{line}{' · '.join([*filter(None, [who]), *map(paint.dim, small)])}".rstrip()
+    return [line, *(text_lines(notice["note"]) if notice.get("note") else [])]
+
+
+def notice_of(message: Document) -> Document | None:
+    """What a message of the history says of the board; None when it is none of these."""
+    told = message.get("metadata") or {}
+    if message.get("message_type") != "notice" or not told.get("task"):
+        return None
+    return {**told, "by": message.get("sender_handle"), "created_at": message.get("created_at")}
+
+
+def task_of(message: Document) -> str:
+    """The key of the task that a notice is about; empty for every other message."""
+    return str((notice_of(message) or {}).get("task") or "")
+
+
 def message_lines(message: Document, paint: Paint) -> list[str]:
-    """A message as everybody sees it: its heading and its text."""
+    """A message as everybody sees it: its heading and its text. A notice is a line."""
+    notice = notice_of(message)
+    if notice is not None:
+        return notice_lines(notice, paint)
     return [message_heading(message, paint), *text_lines(message["content"])]
 
 

@@ -50,6 +50,7 @@ def test_the_command_gets_json_on_stdin_and_the_context_in_its_environment(tmp_p
         "MYCELIUM_PROMPT": "hello",
         "MYCELIUM_REPLY_TO": MESSAGE["id"],
         "MYCELIUM_THREAD": "",
+        "MYCELIUM_TASK": "",
     }
     assert {name: found[name] for name in expected} == expected
 

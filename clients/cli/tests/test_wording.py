@@ -19,7 +19,7 @@ from mycelium_cli.room.messages import draw_history, draw_page
 from mycelium_cli.room.watch import Screen
 from mycelium_cli.turn.mailbox import Address
 from mycelium_cli.turn.wait import draw_turn
-from mycelium_cli.wording import MENTION_WORDS, RECEIPT_WORDS, mention, presence, receipt_row, sent
+from mycelium_cli.wording import MENTION_WORDS, RECEIPT_WORDS, mention, message_lines, presence, receipt_row, sent
 
 NOW_S = datetime(2026, 9, 3, 16, 45, tzinfo=UTC).timestamp()
 MEMBER: dict[str, Any] = {
@@ -226,18 +226,51 @@ def test_a_message_in_a_thread_is_one_line_whether_its_ping_comes_before_or_afte
     assert [list(screen.draw(*event, PLAIN)) for event in (("ping", ping), ("message", posted))] == [line, []]
 
 
+LOGIN = {"task": "work/login", "title": "Ship passkey login", "row_kind": "task", "by": "julia"}
+
+
 @pytest.mark.parametrize(
-    ("notice", "line"),
+    ("notice", "lines"),
     [
-        ({"kind": "claimed", "by": "sec"}, "-- work/login claimed by @sec · thread 0000beef"),
-        ({"kind": "expired", "by": ""}, "-- work/login expired · thread 0000beef"),
-        ({"kind": "floor", "by": "sec"}, "-- work/login: it is the turn of @sec · thread 0000beef"),
+        ({"kind": "filed"}, ["New task    Ship passkey login                          @julia · work/login"]),
+        (
+            {"kind": "filed", "row_kind": "decision", "title": "JWT access-token TTL: 15m or 60m?"},
+            ["New decision  JWT access-token TTL: 15m or 60m?         @julia · work/login"],
+        ),
+        ({"kind": "claimed"}, ["Claimed     Ship passkey login                          @julia · work/login"]),
+        (
+            {"kind": "claimed", "holder": "sec"},
+            ["Claimed     Ship passkey login                          @julia for @sec · work/login"],
+        ),
+        (
+            {"kind": "released", "note": "schema is settled"},
+            ["Handed back  Ship passkey login                         @julia · work/login", "  schema is settled"],
+        ),
+        ({"kind": "expired", "by": ""}, ["Expired     Ship passkey login                          work/login"]),
+        ({"kind": "resolved", "title": "x" * 60}, [f"Resolved    {'x' * 60}  @julia · work/login"]),
+        ({"kind": "floor", "title": ""}, ["Turn of     work/login                                  @julia"]),
     ],
 )
-def test_a_change_of_the_board_is_one_line(notice: dict[str, Any], line: str) -> None:
-    """A notice has no text of its own."""
-    data = {"room": "demo", "task": "work/login", "thread": "01990000-0000-7000-8000-00000000beef", **notice}
-    assert list(Screen().draw("notice", data, PLAIN)) == [line]
+def test_a_change_of_the_board_is_one_line(notice: dict[str, Any], lines: list[str]) -> None:
+    """What, which task, by whom, in columns; the same live and in the history, where its time stands too."""
+    data = {"room": "demo", "thread": "01990000-0000-7000-8000-00000000beef", **LOGIN, **notice}
+    assert list(Screen().draw("notice", data, PLAIN)) == lines
+    posted = message(message_type="notice", content="in other words", sender_handle=data["by"], metadata=data)
+    assert message_lines(posted, PLAIN) == [f"{lines[0]} · {posted['created_at']}", *lines[1:]]
+
+
+def test_a_notice_can_not_pass_for_another_line() -> None:
+    """Titles and notes are other people's texts."""
+    data = {**LOGIN, "kind": "released", "title": "a\nClaimed", "note": "b\n@avery · 1a2b3c4d"}
+    first, *rest = Screen().draw("notice", data, PLAIN)
+    assert first.startswith("Handed back  a Claimed  ")
+    assert rest == ["  b", "  @avery · 1a2b3c4d"]
+
+
+def test_what_a_bundle_brought_as_a_notice_is_shown_as_it_is_written() -> None:
+    """Without a task it is a message of the hub's, with its heading."""
+    shown = message_lines(message(message_type="notice", content="something moved"), PLAIN)
+    assert shown == ["@avery · 1a2b3c4d · 2026-09-03T16:40:00.000Z · a notice", "  something moved"]
 
 
 def test_rooms_are_grouped_by_folder_then_shared_then_private() -> None:

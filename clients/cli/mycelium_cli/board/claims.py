@@ -6,7 +6,7 @@ from mycelium_cli.board import tokens
 from mycelium_cli.board.naming import task_path
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
-from mycelium_cli.errors import usage
+from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, at, clean_line, short
 from mycelium_cli.periods import duration_s
 from mycelium_cli.wording import Document
@@ -48,10 +48,24 @@ def claim(
     acting = here.handle(handle)
     body = {"to": to, "ttl_s": ttl_s(ttl), "force": force or None}
     hub = here.hub(handle)
-    told = hub.post(task_path(place, task, "claim"), {name: value for name, value in body.items() if value is not None})
+    folder = tokens.folder(here.hub_url, place, acting)
+    known = {name: value for name, value in body.items() if value is not None}
+    try:
+        told = hub.post(task_path(place, task, "claim"), known)
+    except Failure as refused:
+        keep_refusal(folder, task, refused)
+        raise
     if told["token"]:
-        tokens.keep(tokens.folder(here.hub_url, place, acting), told["task"], told["thread"], told["token"])
+        tokens.keep(folder, told["task"], told["thread"], told["token"])
     here.out.answer(told, draw_claim)
+
+
+def keep_refusal(folder: str, typed: str, refused: Failure) -> None:
+    """Where the task stood when its claim was refused: the next `await --lease` of it looks from there on."""
+    sequence = refused.problem.get("sequence")
+    if isinstance(sequence, int):
+        task, thread = (str(refused.problem.get(name) or "") for name in ("task", "thread"))
+        tokens.keep_refusal(folder, task or typed.strip(), thread, sequence)
 
 
 def draw_claim(claim: Document, paint: Paint) -> list[str]:

@@ -1,6 +1,7 @@
 """What proves the claims made on this machine, so that nobody has to type a token.
 
 A file a claim, readable by its owner alone, in a folder a hub, room and handle. Without it a claim is judged by handle.
+Beside them stands which claims were refused, and how far their tasks had come then: a wait goes on from there.
 """
 
 import contextlib
@@ -8,9 +9,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mycelium_cli import config
+
+_NAME_DIGITS = 32  # other files are not claims, or not yet
+_REFUSED = "refused-"
 
 
 class Kept(NamedTuple):
@@ -22,6 +26,13 @@ class Kept(NamedTuple):
     token: int
 
 
+class Refused(NamedTuple):
+    """A claim that was refused here, and the place of its task's last fact then."""
+
+    place: str
+    sequence: int
+
+
 def folder(hub: str, room: str, handle: str) -> str:
     """Where the claims of one handle in one room of one hub are."""
     named = hashlib.sha256(f"{hub}\n{room}\n{handle}".encode()).hexdigest()[:32]
@@ -30,34 +41,90 @@ def folder(hub: str, room: str, handle: str) -> str:
 
 def keep(place: str, task: str, thread: str, token: int) -> None:
     """Remember a claim. Nothing is said when that can't be: the handle counts then."""
-    name = hashlib.sha256(task.encode()).hexdigest()[:32]
+    _write(place, _name(task), {"task": task, "thread": thread, "token": token})
+    forget_refusal(refused(place, task))
+
+
+def keep_refusal(place: str, task: str, thread: str, sequence: int) -> None:
+    """Remember that a claim was refused, and where in the log the last fact of its task stood then."""
+    _write(place, _REFUSED + _name(task), {"task": task, "thread": thread, "sequence": sequence})
+
+
+def refused(place: str, named: str) -> Refused | None:
+    """The refusal of a claim of a task, however the task is named."""
+    wanted = named.strip().lower()
+    for path, told in _read(place, _REFUSED):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            task, thread = str(told["task"]).lower(), str(told["thread"])
+            if wanted in {task, task.partition("/")[2] or task, thread, thread[-8:]}:
+                return Refused(path, int(told["sequence"]))
+    return None
+
+
+def forget_refusal(gone: Refused | None) -> None:
+    """What has become of the task since was told; a newer refusal stays."""
+    if gone and any(path == gone.place and told.get("sequence") == gone.sequence for path, told in _read_of(gone)):
+        _unlink(gone.place)
+
+
+def _read_of(gone: Refused) -> Iterator[tuple[str, dict[str, Any]]]:
+    return _read(os.path.dirname(gone.place), _REFUSED)
+
+
+def _name(task: str) -> str:
+    return hashlib.sha256(task.encode()).hexdigest()[:_NAME_DIGITS]
+
+
+def _write(place: str, name: str, told: dict[str, object]) -> None:
     with contextlib.suppress(OSError):
         os.makedirs(place, mode=0o700, exist_ok=True)
-        config.replace(os.path.join(place, name), json.dumps({"task": task, "thread": thread, "token": token}))
+        config.replace(os.path.join(place, name), json.dumps(told))
 
 
 def find(place: str, named: str) -> Kept | None:
     """The claim of a task, however the task is named."""
     wanted = named.strip().lower()
-    found = [kept for kept in _all(place) if wanted in {kept.task, kept.thread, kept.thread[-8:]}]
-    found += [kept for kept in _all(place) if "/" not in wanted and kept.task.partition("/")[2] == wanted]
+    found = [one for one in kept(place) if wanted in {one.task, one.thread, one.thread[-8:]}]
+    found += [one for one in kept(place) if "/" not in wanted and one.task.partition("/")[2] == wanted]
     return found[0] if found else None
 
 
 def forget(kept: Kept | None) -> None:
     """A claim is over."""
     if kept:
-        with contextlib.suppress(OSError):
-            os.unlink(kept.place)
+        _unlink(kept.place)
 
 
-def _all(place: str) -> Iterator[Kept]:
+def forget_if(gone: Kept) -> None:
+    """A claim is over, unless another of the same task is kept by now."""
+    if gone in kept(os.path.dirname(gone.place)):
+        _unlink(gone.place)
+
+
+def kept(place: str) -> list[Kept]:
+    """All claims of a folder."""
+    found = []
+    for path, told in _read(place, ""):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            found.append(Kept(path, str(told["task"]), str(told["thread"]), int(told["token"])))
+    return found
+
+
+def _read(place: str, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         names = sorted(os.listdir(place))
     except OSError:
         return
     for name in names:
+        if not name.startswith(prefix) or len(name) != len(prefix) + _NAME_DIGITS:
+            continue
         path = os.path.join(place, name)
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(path, encoding="utf-8") as file:
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
             told = json.load(file)
-            yield Kept(path, str(told["task"]), str(told["thread"]), int(told["token"]))
+            if isinstance(told, dict):
+                yield path, told
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

@@ -16,7 +16,7 @@ from mycelium_cli.output import Paint, at, clean_line, short
 from mycelium_cli.periods import zone
 from mycelium_cli.room.messages import MOST, needs_zone
 from mycelium_cli.stream import Event, follow
-from mycelium_cli.wording import Document, message_lines, person, sender, text_lines
+from mycelium_cli.wording import Document, message_lines, notice_lines, person, sender, text_lines
 
 _REMEMBERED = 256
 
@@ -52,7 +52,7 @@ def watch(here: Here, *, room: str | None, tail: int | None, since: str | None, 
 
     for event in follow(hub, path, query, on_open=opened, on_lost=here.out.note):
         document = event.document()
-        if event.type == "message" and document.get("id") in shown:
+        if event.type in {"message", "notice"} and (document.get("id") or document.get("message_id")) in shown:
             continue
         _show(here, event, document if here.json else with_sender(hub, event.type, document), screen)
 
@@ -106,7 +106,11 @@ class Screen:
     def draw(self, kind: str, data: Document, paint: Paint) -> Iterator[str]:
         """An event as lines; kinds that this version doesn't know are left to `--json`."""
         where = f"{paint.dim(clean_line(data.get('room', '')))} " if self._several else ""
-        if kind == "message" and not data.get("thread"):
+        if kind == "notice":
+            first, *rest = notice_lines(data, paint)
+            yield where + first
+            yield from rest
+        elif kind == "message" and not data.get("thread"):
             first, *rest = message_lines(data, paint)
             yield where + first
             yield from rest
@@ -136,15 +140,6 @@ def _ping(data: Document) -> str:
     return f"{who} in thread {short(data['thread'])} · {short(data.get('message_id') or data.get('id'))}"
 
 
-def _notice(data: Document) -> str:
-    """A change of the board."""
-    thread = f" · thread {short(data['thread'])}" if data.get("thread") else ""
-    if data.get("kind") == "floor":
-        return f"{clean_line(data.get('task', ''))}: it is the turn of {at(data.get('by'))}{thread}"
-    by = f" by {at(data['by'])}" if data.get("by") else ""
-    return f"{clean_line(data.get('task', ''))} {clean_line(data.get('kind', 'changed'))}{by}{thread}"
-
-
 def _presence(data: Document) -> str:
     """What a member does now."""
     note = f": {clean_line(data['note'])}" if data.get("note") else ""
@@ -168,7 +163,6 @@ _SMALL_PRINT: dict[str, Callable[[Document], str]] = {
     "member_joined": lambda data: f"{person(data.get('name'), data['handle'])} is in the room",
     "member_left": lambda data: f"{person('', data['handle'])} left the room",
     "presence": _presence,
-    "notice": _notice,
     "room_changed": _room_changed,
     "room_deleted": lambda data: f"the room {clean_line(data.get('room', ''))} was deleted",
     "reset": lambda data: (

@@ -17,7 +17,7 @@ from types import FrameType
 from mycelium_cli.errors import TERMINATED
 from mycelium_cli.output import note, shell_word, short
 from mycelium_cli.turn.mailbox import Mailbox
-from mycelium_cli.wording import Document
+from mycelium_cli.wording import Document, task_of
 
 TRIES = 3
 _PAUSES_S = (1.0, 5.0)
@@ -61,6 +61,7 @@ def environment(turn: Document, mailbox: Mailbox) -> dict[str, str]:
         "MYCELIUM_PROMPT": prompt.decode("utf-8", "ignore"),
         "MYCELIUM_REPLY_TO": str(message["id"]),
         "MYCELIUM_THREAD": str(message.get("thread") or ""),
+        "MYCELIUM_TASK": task_of(message),
     }
 
 

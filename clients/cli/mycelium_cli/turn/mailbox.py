@@ -20,16 +20,17 @@ _GRACE_S = 15.0
 
 
 class Address(NamedTuple):
-    """Whose queue: a room, a handle, and what may wake it."""
+    """Whose queue: a room, a handle, and what may wake it. With `lease` it is that task's changing hands."""
 
     room: str
     handle: str
     task: str | None = None
     seat: str | None = None
+    lease: str | None = None
 
     def body(self) -> Document:
         """The fields that are set."""
-        known = {"handle": self.handle, "task": self.task, "seat": self.seat}
+        known = {"handle": self.handle, "task": self.task, "seat": self.seat, "lease": self.lease}
         return {name: value for name, value in known.items() if value}
 
 
@@ -42,10 +43,13 @@ class Mailbox:
         address: Address,
         *,
         on_lost: Callable[[str], None],
+        since: int | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.hub = hub
         self.address = address
+        self._since = since
+        self._after = 0
         self._on_lost = on_lost
         self._pause = pause
         self._reached = False
@@ -56,16 +60,34 @@ class Mailbox:
         while True:
             left_s = LONGEST_REQUEST_S if end_s is None else max(0.0, end_s - time.monotonic())
             wait_s = min(left_s, LONGEST_REQUEST_S)
-            body = {**self.address.body(), "timeout_s": round(wait_s, 3), "confirm": True}
+            if self.address.lease and self._since is None:
+                wait_s = 0.0  # first where the wait begins: then a cut line loses nothing
+            body = {**self.address.body(), **self._place(), "timeout_s": round(wait_s, 3), "confirm": True}
             answer = self._ask("await", body, wait_s + _GRACE_S, end_s)
+            if self.address.lease:
+                self._keep_place(answer)
             if answer.status == 200:
                 document: Document = answer.data
                 return document
             if end_s is not None and time.monotonic() >= end_s - 0.001:
                 return None
 
+    def _place(self) -> Document:
+        known = {"since": self._since, "after": self._after or None}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _keep_place(self, answer: Answer) -> None:
+        """From where on the next wait looks: of the same moves, and behind the notice that has come."""
+        if answer.status == 200:
+            self._after = int(answer.data["message"]["seq"])
+        if self._since is None:
+            told = answer.data["sequence"] if answer.status == 200 else answer.headers.get("mycelium-sequence", 0)
+            self._since = int(told)
+
     def report(self, ack: str, outcome: str, *, patience_s: float | None = None) -> None:
-        """Tell the hub what became of a delivery: received, acknowledged or parked."""
+        """Tell the hub what became of a delivery: received, acknowledged or parked. A lease's notice is none."""
+        if self.address.lease:
+            return
         body = {**self.address.body(), "ack": ack, "outcome": outcome}
         body.pop("task", None)
         end_s = None if patience_s is None else time.monotonic() + patience_s

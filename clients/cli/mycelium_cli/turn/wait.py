@@ -3,21 +3,24 @@
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import click
 
+from mycelium_cli.board import tokens
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
-from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure
+from mycelium_cli.errors import NOTHING_CAME, OK, REFUSED, Failure, usage
 from mycelium_cli.output import Paint, at, clean_line, shell_word
 from mycelium_cli.periods import duration_s
 from mycelium_cli.session import IN_HELP
 from mycelium_cli.turn.handed import EXEC_NOTES
 from mycelium_cli.turn.mailbox import Address, Mailbox
-from mycelium_cli.wording import Document, message_lines
+from mycelium_cli.wording import Document, message_lines, task_of
 
 _DEFAULT_TIMEOUT_S = 300.0
 _REPORT_WITHIN_S = 10.0
+_FREE = {"filed", "released", "expired", "unblocked"}  # after which a task can be taken
 
 
 @command(
@@ -28,6 +31,7 @@ _REPORT_WITHIN_S = 10.0
 @room_option
 @handle_option
 @click.option("--task", metavar="TASK", help="Only what is said in this task's thread.")
+@click.option("--lease", metavar="TASK", help="Wait until this task changes hands, and for nothing else.")
 @click.option("--seat", metavar="SEAT", help="Wait as a seat of the handle, as in @sec#night.")
 @click.option("--timeout", metavar="TIME", help="How long: seconds, 90s, 30m, 2h. Default 300; with --loop, no end.")
 @click.option("--loop", is_flag=True, help="Go on after each message, through restarts of the hub.")
@@ -38,6 +42,7 @@ def wait(
     room: str | None,
     handle: str | None,
     task: str | None,
+    lease: str | None,
     seat: str | None,
     timeout: str | None,
     loop: bool,
@@ -45,24 +50,50 @@ def wait(
 ) -> None:
     """Wait until a message mentions you.
 
-    It comes with the messages that led up to it. Exit status 6: nothing came in time. With --exec, exit 0
-    of the command acknowledges the message; after three failures it is parked, and the loop goes on. A
-    failure while the hub can't be reached is none of the three.
+    Or until a task changes hands (--lease): it is claimed, handed back or resolved, its claim's time is over,
+    or what it waited for is done. A message comes with those that led up to it. Exit status 6: nothing came
+    in time. With --exec, exit 0 of the command acknowledges the message; after three failures it is parked,
+    and the loop goes on. A failure while the hub can't be reached is none of the three. While a loop runs, the
+    claims that its handle made on this machine are renewed.
     """
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
     limit_s = duration_s(timeout, "--timeout") if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
-    address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None)
-    mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note)
+    if lease is not None and (task or seat or not lease.strip()):
+        raise usage("--lease names a task and goes with neither --task nor --seat", "mycelium board")
+    address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None, lease)
+    folder = tokens.folder(here.hub_url, address.room, address.handle)
+    refused = tokens.refused(folder, lease) if lease else None
+    since = refused.sequence if refused else None
+    mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note, since=since)
     if sys.stderr.isatty():
         until = "" if limit_s is None else f", for {limit_s:g} s at most"
         here.out.note(f"{at(address.handle) or 'you'} waits in {address.room}{until}; Ctrl-C ends it")
-    status = _take_turns(here, mailbox, limit_s, program, loop=loop)
+    with _renewing(here, address, handle) if loop else nullcontext():
+        for status in _take_turns(here, mailbox, limit_s, program, loop=loop):
+            if status != NOTHING_CAME:
+                tokens.forget_refusal(refused)
     if status != OK:
         raise click.exceptions.Exit(status)
 
 
-def _take_turns(here: Here, mailbox: Mailbox, limit_s: float | None, program: str | None, *, loop: bool) -> int:
+@contextmanager
+def _renewing(here: Here, address: Address, handle: str | None) -> Iterator[None]:
+    """Keep the claims of the loop's handle for as long as it runs."""
+    from mycelium_cli.turn.renewing import Renewer
+
+    renewer = Renewer(here.hub(handle), address.room, address.handle, say=here.out.note)
+    renewer.start()
+    try:
+        yield
+    finally:
+        renewer.stop()
+
+
+def _take_turns(
+    here: Here, mailbox: Mailbox, limit_s: float | None, program: str | None, *, loop: bool
+) -> Iterator[int]:
+    """Wait and act, once or for ever: what came of each turn, as an exit status."""
     if loop or program:
         from mycelium_cli.turn.handover import end_on_sigterm
 
@@ -70,12 +101,18 @@ def _take_turns(here: Here, mailbox: Mailbox, limit_s: float | None, program: st
     while True:
         turn = mailbox.next(limit_s)
         if turn is None:
-            who = at(mailbox.address.handle) or "you"
-            here.out.note(f"nothing came for {who} in {mailbox.address.room} within {limit_s:g} s")
-            return NOTHING_CAME
-        status = _one_turn(here, mailbox, turn, program, loop=loop)
+            address = mailbox.address
+            who = (
+                f"{clean_line(address.lease)} did not change hands"
+                if address.lease
+                else (f"nothing came for {at(address.handle) or 'you'}")
+            )
+            here.out.note(f"{who} in {address.room} within {limit_s:g} s")
+            yield NOTHING_CAME
+            return
+        yield _one_turn(here, mailbox, turn, program, loop=loop)
         if not loop:
-            return status
+            return
 
 
 def _one_turn(here: Here, mailbox: Mailbox, turn: Document, program: str | None, *, loop: bool) -> int:
@@ -107,9 +144,19 @@ def draw_turn(turn: Document, address: Address, paint: Paint) -> Iterator[str]:
         yield paint.warn("again: it was given out before, and nobody said that it was done")
     yield from message_lines(turn["message"], paint)
     yield ""
-    key = (turn["message"].get("metadata") or {}).get("key")
-    if turn.get("reason") == "changed" and key:
-        yield paint.dim(f"read it: mycelium memory get {shell_word(key)} --room {shell_word(address.room)}")
-        return
+    yield paint.dim(_next_command(turn, address))
+
+
+def _next_command(turn: Document, address: Address) -> str:
+    """What to do about it, as it is typed."""
+    message, room = turn["message"], f"--room {shell_word(address.room)}"
     who = f" --handle {clean_line(address.handle)}" if address.handle else ""
-    yield paint.dim(f'answer: mycelium respond --room {shell_word(address.room)}{who} "…"')
+    told = message.get("metadata") or {}
+    if turn.get("reason") == "changed" and told.get("key"):
+        return f"read it: mycelium memory get {shell_word(told['key'])} {room}"
+    task = task_of(message)
+    if task and told.get("kind") in _FREE:
+        return f"take it: mycelium board claim {shell_word(task)} {room}{who}"
+    if task:
+        return f"look at it: mycelium board messages {shell_word(task)} {room}"
+    return f'answer: mycelium respond {room}{who} "…"'
