@@ -40,6 +40,7 @@ SAVED = events.type_name(events_pb2.MemberSaved)
 REMOVED = events.type_name(events_pb2.MemberRemoved)
 CHANGED = events.type_name(events_pb2.RoomChanged)
 RINGING = frozenset({POSTED, AMENDED, SAVED, REMOVED, CHANGED})
+LAST_S = 0.5  # before its end, a wait promises nothing any more: a post of that moment may be stored too late for it
 RETRY_S = (0.1, 2.0)  # between asks while the rooms service is away: first, longest
 STOPPING = "the hub is stopping"
 
@@ -68,6 +69,11 @@ class Wait:
     told: OpenWait
     lease: Lease | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def promise_nothing(self) -> OpenWait:
+        """From now on nobody is told `woken` on its account; returns what was told before."""
+        before, self.told = self.told, replace(self.told, wait_id=f"{self.told.wait_id}-last")
+        return before
 
 
 class Waits:
@@ -145,29 +151,37 @@ class Waits:
             self._later(self._keys.closed(wait.told))
 
     async def _wait(self, call: Call, wait: Wait, wanted: Wanted) -> Taken | None:
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + wanted.timeout_s
-        promised = wanted.timeout_s > 0  # a call that only looks is woken by nothing
-        if promised:
+        ends = asyncio.get_running_loop().time() + wanted.timeout_s
+        if wanted.timeout_s <= LAST_S:
+            wait.promise_nothing()
+        if wanted.timeout_s:
             await self._keys.opened(wait.told)
-        taken = await _take_first(call, wanted)
-        while taken is None:
-            if self._stopping:
-                raise Unavailable(STOPPING)
+        taken = await _take_first(call, wanted) or await self._until(ends - LAST_S, call, wait, wanted, ends)
+        if taken or not wanted.timeout_s:  # a call that only looks
+            return taken
+        if wanted.timeout_s > LAST_S:
+            before = wait.promise_nothing()
+            await asyncio.wait({self._later(self._withdraw(before, wait.told))})  # also if the client leaves now
+        taken = await self._until(ends, call, wait, wanted, ends)
+        return taken or await self._take_open(call, wanted, ends)
+
+    async def _until(self, until: float, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
+        """Look after each ring until a moment of the loop's clock; None when nothing came."""
+        while not self._stopping:
             try:
-                async with asyncio.timeout_at(ends):
+                async with asyncio.timeout_at(until):
                     await wait.bell.wait()
             except TimeoutError:
-                return await self._look_last(call, wait, wanted, ends) if promised else None
+                return None
             wait.bell.clear()
-            if not self._stopping:
-                taken = await self._look_again(call, wait, wanted, ends)
-        return taken
+            if not self._stopping and (taken := await self._look_again(call, wait, wanted, ends)):
+                return taken
+        raise Unavailable(STOPPING)
 
-    async def _look_last(self, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
-        """The time is over. A mention that was told `woken` on this wait's account came before this look."""
-        await asyncio.wait({self._later(self._keys.closed(wait.told))})  # told even if the client leaves now
-        return await self._take_open(call, wanted, ends)
+    async def _withdraw(self, before: OpenWait, last: OpenWait) -> None:
+        """The time is nearly over. A mention that was told `woken` on this wait's account comes before its end."""
+        await self._keys.opened(last)
+        await self._keys.closed(before)
 
     async def _look_again(self, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
         """Ask after a ring. Meanwhile nothing is promised about this wait: a mention that comes now may be too late."""

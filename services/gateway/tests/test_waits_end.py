@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mycelium_gateway import waits
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import run, testing
 from mycelium_rooms.service import service as rooms_service
@@ -128,11 +129,19 @@ async def test_an_answer_larger_than_the_sockets_buffers_arrives_whole(hub: Door
     assert len(json.dumps(got["earlier"], ensure_ascii=False).encode()) > 200_000
 
 
-async def test_a_mention_after_a_wait_has_ended_is_not_told_woken(hub: Door) -> None:
-    """Who has its 204 in hand waits no more: the wait is withdrawn before it is answered."""
+@pytest.fixture
+def last_s(monkeypatch: pytest.MonkeyPatch) -> float:
+    """How long before its end a wait promises nothing; short, so that many can end in a test."""
+    monkeypatch.setattr(waits, "LAST_S", 0.1)
+    return 0.1
+
+
+@pytest.mark.parametrize("longer_s", [-0.05, 0.01])
+async def test_a_mention_after_a_wait_has_ended_is_not_told_woken(hub: Door, last_s: float, longer_s: float) -> None:
+    """Who has its 204 in hand waits no more, whether or not it ever promised anything."""
     told = []
-    for number in range(25):
-        assert await wait(hub.http, timeout_s=0.03) is None
+    for number in range(10):
+        assert await wait(hub.http, timeout_s=last_s + longer_s) is None
         message = await post(hub.http, f"@bob {number}")
         told.append(message["mentions"][0]["state"])
         await wait(hub.http)
@@ -140,17 +149,30 @@ async def test_a_mention_after_a_wait_has_ended_is_not_told_woken(hub: Door) -> 
     assert set(told) == {"queued"}
 
 
-async def test_a_mention_that_comes_as_the_time_ends_is_woken_only_if_it_is_answered(hub: Door) -> None:
-    """After it has withdrawn, the wait looks once more."""
+async def test_a_mention_that_comes_as_the_time_ends_is_woken_only_if_it_is_answered(hub: Door, last_s: float) -> None:
+    """A wait promises nothing in its last moments, and looks once more at its end."""
     lost = []
-    for number in range(25):
-        ends = 0.03 + number * 0.001
+    for number in range(15):
+        ends = last_s + 0.03 + number * 0.001
         waited, message = await asyncio.gather(wait(hub.http, timeout_s=ends), _post_until_over(hub, ends))
         if waited is None:
             lost += [mention["state"] for mention in message["mentions"] if mention["state"] == "woken"]
             await wait(hub.http)
 
     assert lost == []
+
+
+async def test_a_mention_in_the_last_moments_of_a_wait_is_told_queued_and_given_to_it(
+    hub: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing more is claimed than was seen; who waits gets it all the same."""
+    monkeypatch.setattr(waits, "LAST_S", 30.0)
+    async with waiting(hub.http, timeout_s=20) as task:
+        message = await post(hub.http, "@bob now")
+        got = await answer(task)
+
+    assert message["mentions"][0]["state"] == "queued"
+    assert got["message"]["id"] == message["id"]
 
 
 async def _post_until_over(hub: Door, ends: float) -> dict[str, Any]:
