@@ -167,16 +167,22 @@ class Waits:
 
     async def _until(self, until: float, call: Call, wait: Wait, wanted: Wanted, ends: float) -> Taken | None:
         """Look after each ring until a moment of the loop's clock; None when nothing came."""
-        while not self._stopping:
+        while True:
+            self._go_on()
             try:
                 async with asyncio.timeout_at(until):
                     await wait.bell.wait()
             except TimeoutError:
                 return None
             wait.bell.clear()
-            if not self._stopping and (taken := await self._look_again(call, wait, wanted, ends)):
+            self._go_on()
+            if taken := await self._look_again(call, wait, wanted, ends):
                 return taken
-        raise Unavailable(STOPPING)
+
+    def _go_on(self) -> None:
+        """Raises `Unavailable` when the hub stops."""
+        if self._stopping:
+            raise Unavailable(STOPPING)
 
     async def _withdraw(self, before: OpenWait, last: OpenWait) -> None:
         """The time is nearly over. A mention that was told `woken` on this wait's account comes before its end."""
