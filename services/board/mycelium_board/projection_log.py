@@ -8,13 +8,13 @@ that is told as a move is told as that alone.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 from mycelium.board.v1 import events_pb2, log_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
+from mycelium_board.edits import move_of
 from mycelium_board.model import PREFIXES
 from mycelium_board.projection import title_of
 from mycelium_kernel import clock
@@ -24,7 +24,6 @@ from mycelium_kernel.tables import Tables
 QUARTER_MS = 15 * 60 * 1000  # the least by which zones differ
 RENAMED_MS = 60 * 60 * 1000  # what a renaming by hand is told by, a new document and a removal, is not further apart
 SAID = {"message", "event"}  # what is said in a room by somebody; all else tells of what is here otherwise
-MOVE = re.compile(r"move-(\d{1,18})")
 MOVES = {
     views_pb2.MOVE_RESOLVED: log_pb2.LOG_WHAT_RESOLVED,
     views_pb2.MOVE_PROMOTED: log_pb2.LOG_WHAT_PROMOTED,
@@ -84,27 +83,26 @@ def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: 
 
 
 def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> None:
-    """What changes the task's document, told once with it; the edit that a move tells of becomes that move."""
-    what = MOVES.get(event.move)
-    if what is None:
-        return
-    if event.edit:
+    """What changes the task's document, told once with it; the edit that a move tells of becomes that move.
+
+    What the hub itself did has no name and is not shown, but its row says that the document's change follows from it.
+    """
+    if event.edit and event.move in MOVES:
         tables.execute(
             "UPDATE log_entry SET what = ? WHERE room_id = ? AND sequence = ? AND key = ?",
-            what, event.room_id, event.edit, event.key,
+            MOVES[event.move], event.room_id, event.edit, event.key,
         )  # fmt: skip
     elif event.fields_json:
+        what = MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
         at = clock.to_millis(event.at)
-        _enter(
-            tables, event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, ""
-        )  # fmt: skip
+        _enter(tables, event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "")
 
 
 def _is_told(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> bool:
     """Whether a version follows from a move that the log has. Anybody may use a key that looks so."""
-    found = MOVE.fullmatch(stored.key)
+    move = move_of(stored)
     sql = "SELECT 1 FROM log_entry WHERE room_id = ? AND sequence = ? AND key = ?"
-    return found is not None and tables.one(sql, event.room_id, int(found[1]), event.key) is not None
+    return move > 0 and tables.one(sql, event.room_id, move, event.key) is not None
 
 
 def _what(event: memory_pb2.DocumentWritten) -> log_pb2.LogWhat.ValueType:
@@ -130,7 +128,5 @@ def _last_told(tables: Tables, event: memory_pb2.DocumentRemoved) -> tuple[str, 
     return (row[0], row[1]) if row else ("", "")
 
 
-def _enter(tables: Tables, room_id: str, at: int, sequence: int, handle: str, *told: object) -> None:
-    """A row of the log, unless nobody did it: the hub itself is nobody."""
-    if handle and not handle.endswith(":"):
-        tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", room_id, at, sequence, handle, *told)
+def _enter(tables: Tables, *row: object) -> None:
+    tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)

@@ -33,14 +33,15 @@ RESOLVED = frozenset(
 MESSAGES = """SELECT handle, sum(messages), max(last_at), max(last_sequence) FROM log_count
   WHERE room_id = ?1 AND quarter >= ?2 AND quarter < ?3 AND (?4 = '' OR handle = ?4) GROUP BY handle"""
 OTHERS = """SELECT handle, what, count(*) FROM log_entry
-  WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND (?4 = '' OR handle = ?4) GROUP BY handle, what"""
+  WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4) GROUP BY handle, what"""
 ENTRIES = """SELECT at, sequence, handle, what, key, thread, title, moved_from FROM log_entry
-  WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND (?4 = '' OR handle = ?4) AND (at, sequence) < (?5, ?6)
+  WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4)
+    AND (at, sequence) < (?5, ?6)
   ORDER BY at DESC, sequence DESC"""
 # How much each of many days has, in all and of one handle (?4); ?3 narrows both to one handle.
 TOTALS = """SELECT day.key, sum({count}), sum(iif(handle = ?4, {count}, 0)) FROM json_each(?2) AS day
   CROSS JOIN {table} WHERE room_id = ?1 AND {place} >= json_extract(day.value, '$[0]')
-    AND {place} < json_extract(day.value, '$[1]') AND (?3 = '' OR handle = ?3) GROUP BY day.key"""
+    AND {place} < json_extract(day.value, '$[1]') AND handle != '' AND (?3 = '' OR handle = ?3) GROUP BY day.key"""
 TOTALS_OF_MESSAGES = TOTALS.format(count="messages", table="log_count", place="quarter")
 TOTALS_OF_OTHERS = TOTALS.format(count="1", table="log_entry", place="at")
 CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3})Z~(\d{1,18})")
@@ -63,7 +64,7 @@ class Entry(NamedTuple):
     thread: str = ""
     title: str = ""
     moved_from: str = ""
-    count: int = 1
+    number: int = 1
 
 
 @dataclass
@@ -117,8 +118,8 @@ class Reader:
     def _entries(self, day: Day, messages: dict[str, tuple[Any, ...]], place: Place) -> Iterator[Entry]:
         """The entries of a day that come before a place, the last first."""
         said = (
-            Entry((-min(last_at, day.ends - 1), -sequence), handle, log_pb2.LOG_WHAT_MESSAGES, count=count)
-            for handle, (count, last_at, sequence) in messages.items()
+            Entry((-min(last_at, day.ends - 1), -sequence), handle, log_pb2.LOG_WHAT_MESSAGES, number=number)
+            for handle, (number, last_at, sequence) in messages.items()
         )
         ends = min(day.ends, place.at + 1)
         rows = self.tables.iterate(ENTRIES, self.room.id, day.begins, ends, self.by, *place)
@@ -155,7 +156,7 @@ class Reader:
             key=entry.key,
             thread=entry.thread,
             title=entry.title,
-            count=entry.count,
+            count=entry.number,
             moved_from=entry.moved_from,
         )
         self.size += ENTRY_BYTES + added.ByteSize()

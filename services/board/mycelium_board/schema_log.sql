@@ -17,7 +17,7 @@ CREATE TABLE log_entry (
   room_id TEXT NOT NULL,
   at INTEGER NOT NULL,
   sequence INTEGER NOT NULL,          -- of the fact
-  handle TEXT NOT NULL,
+  handle TEXT NOT NULL,               -- of who did it; empty for the hub itself, whose rows are not shown
   what INTEGER NOT NULL,              -- LogWhat of log.proto
   key TEXT NOT NULL,
   thread TEXT NOT NULL,
