@@ -51,7 +51,10 @@ def before(tables: Tables, room_id: str, document_id: str) -> Seen | None:
           WHERE room_id = ? AND document_id = ?""",
         room_id, document_id,
     )  # fmt: skip
-    return Seen(*row[:7], row[7:]) if row else None
+    if row is None:
+        return None
+    key, thread, title, status, kind, assignee, blocked_by, *moved = row
+    return Seen(key, thread, title, status, kind, assignee, blocked_by, (moved[0], moved[1], moved[2]))
 
 
 def note(tables: Tables, event: Event, stored: Stored, old: Seen | None, new: Seen | None) -> None:

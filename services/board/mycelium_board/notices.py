@@ -40,7 +40,7 @@ SAID = {
     views_pb2.MOVE_ASSIGNED: ("filed", "assigned"),
     views_pb2.MOVE_REMOVED: ("released", "removed"),
 }
-# For whom they are, and nothing for the channel.
+# For whom they are, in the task's thread, and nothing for the channel.
 FOR_SOME = (views_pb2.MOVE_ASSIGNED, views_pb2.MOVE_REMOVED)
 
 
@@ -76,6 +76,7 @@ def notice(event: events_pb2.TaskMoved, sequence: int) -> notices_pb2.PostNotice
         message_type="notice",
         kind=kind,
         sender_handle=event.by,
+        thread=event.thread if event.move in FOR_SOME else "",
         content=line(event),
         metadata_json=json.dumps({name: value for name, value in told.items() if value is not None}),
         for_its_deliveries=event.move in FOR_SOME,
@@ -110,7 +111,8 @@ def line(event: events_pb2.TaskMoved) -> str:
     elif event.move == views_pb2.MOVE_CLAIMED and event.lease.holder != event.by:
         text = f"{who} gave {event.key} to @{event.lease.holder}"
     elif event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED} and event.assignee:
-        text += f" for @{event.assignee}" if event.move == views_pb2.MOVE_FILED else f" to @{event.assignee}"
+        mark = "@" if names.HANDLE.fullmatch(event.assignee) else ""
+        text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {mark}{event.assignee}"
     text += f" — {event.title}" if event.title else ""
     text += f" · {event.note[:NOTE_CHARACTERS]}" if event.note else ""
     shown = (" " if unicodedata.category(character) in BROKEN else character for character in text)

@@ -9,11 +9,13 @@ from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import (
     commands_claims,
+    commands_edits,
     commands_moves,
     creating,
     expiry,
     loads,
     model,
+    notices,
     projection,
     projection_log,
     queries,
@@ -28,7 +30,7 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(rooms_seen.SCHEMA, *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql"))),
-    version=2,
+    version=3,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
@@ -47,9 +49,10 @@ PROJECTION = Projection(
         events_pb2.TaskMoved: (Evolution(events_pb2.TaskState, model.move),),
         events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
     },
-    room_tables=(*rooms_seen.ROOM_TABLES, "claim"),
+    room_tables=(*rooms_seen.ROOM_TABLES, "claim", "asked", "edit"),
     swept_tables={
         "task": "room_id, document_id",
+        "edge": "room_id, document_id, number",
         "log_count": "room_id, quarter, handle",
         "log_entry": "room_id, at, sequence",
     },
@@ -58,30 +61,30 @@ PROJECTION = Projection(
 )
 
 
-def service() -> Service:
-    """The service as the kernel runs it."""
+def service(*, is_gated: bool = False) -> Service:
+    """The service as the kernel runs it. `is_gated`: a task that waits for another can be claimed by force alone."""
     return Service(
         name=model.BOARD,
         version=VERSION,
         projection=PROJECTION,
-        commands=_commands(),
+        commands=(*_commands(is_gated=is_gated), *_of_itself()),
         queries=(
             Query(service_pb2.ListTasksRequest, queries.list_tasks),
             Query(finding_pb2.FindTaskRequest, queries_finding.find_task),
             Query(log_pb2.ReadLogRequest, queries_log.read_log),
         ),
         direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
-        reactions=(reactions.FOLLOWER,),
-        workers=(expiry.watch_claims,),
+        reactions=(reactions.FOLLOWER, reactions.TELLER, reactions.FREER, notices.NOTICES),
+        workers=(expiry.watch_claims, expiry.watch_concerns),
     )
 
 
-def _commands() -> tuple[Command, ...]:
+def _commands(*, is_gated: bool) -> tuple[Command, ...]:
     pb, claims = service_pb2, commands_claims
     return (
         Command(
             pb.ClaimTaskRequest,
-            loads.for_claim,
+            loads.for_gated_claim if is_gated else loads.for_claim,
             claims.claim_task,
             claims.answer_claim,
             fresh=True,
@@ -97,7 +100,26 @@ def _commands() -> tuple[Command, ...]:
             fresh=True,
             then=reactions.follow,
         ),
+    )
+
+
+def _of_itself() -> tuple[Command, ...]:
+    """What reactions and due times ask for."""
+    pb, claims, edits = service_pb2, commands_claims, commands_edits
+    own = (model.BOARD,)
+    return (
+        Command(pb.ExpireClaimRequest, loads.for_expire, claims.expire_claim, claims.answer_expire, callers=own),
+        Command(pb.RecordEditRequest, loads.for_edit, edits.record_edit, edits.answer_edit, fresh=True, callers=own),
         Command(
-            pb.ExpireClaimRequest, loads.for_expire, claims.expire_claim, claims.answer_expire, callers=(model.BOARD,)
+            pb.UnblockTaskRequest, loads.for_unblock, edits.unblock_task, edits.answer_unblock, fresh=True, callers=own
+        ),
+        Command(
+            pb.ExpireConcernRequest,
+            loads.for_concern,
+            edits.expire_concern,
+            edits.answer_concern,
+            fresh=True,
+            callers=own,
+            then=reactions.follow,
         ),
     )

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
+from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
 from mycelium_board.service import PROJECTION, service
@@ -98,7 +99,16 @@ class Hub:
         event = rooms_pb2.MemberSaved(room_id=self.room_id, member=member)
         self.append(subjects.fact("rooms", self.room_id, "member", handle), event)
 
-    def task(self, key: str, body: str = "Do it", *, move: int = 0, **fields: Any) -> str:
+    def task(
+        self,
+        key: str,
+        body: str = "Do it",
+        *,
+        move: int = 0,
+        by: str = "avery",
+        origin: memory_views_pb2.Origin.ValueType = memory_views_pb2.ORIGIN_CALL,
+        **fields: Any,
+    ) -> str:
         """A version of a task's document, as it is after a move when that is given; returns the thread."""
         version = self.versions[key] = self.versions.get(key, 0) + 1
         event = memory_pb2.DocumentWritten(
@@ -107,7 +117,8 @@ class Hub:
             key=key,
             version=version,
             created_by="avery",
-            updated_by="avery",
+            updated_by=by,
+            origin=origin,
             created_at=clock.to_timestamp(self.now),
             updated_at=clock.to_timestamp(self.now),
             thread=f"01900000-0000-7000-8000-{subjects.digest(key)[:12]}",
@@ -118,7 +129,10 @@ class Hub:
         return event.thread
 
     def remove(self, key: str) -> None:
-        self.append(self.document(key), memory_pb2.DocumentRemoved(room_id=self.room_id, room="demo", key=key))
+        self.append(
+            self.document(key),
+            memory_pb2.DocumentRemoved(room_id=self.room_id, room="demo", key=key, removed_by="avery"),
+        )
 
     def document(self, key: str) -> str:
         """Subject of a document's facts."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mycelium_board.settings import GATE
 from mycelium_engine.settings import NONE, spending_settings
 from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
@@ -90,11 +91,14 @@ async def _board(given: Surroundings) -> Runtime:
     from mycelium_board.service import service
     from mycelium_kernel import run
 
-    return await run.start(service(), given.nats, given.home.tables)
+    is_gated = bool(given.settings.found[GATE.key].value)
+    return await run.start(service(is_gated=is_gated), given.nats, given.home.tables)
 
 
 def _board_settings(given: Surroundings, replica: int) -> dict[str, str]:
-    return {"service.tables": str(given.home.tables_of(replica))}
+    """The gate as the hub was started with, whatever its file says by now."""
+    gate = str(given.settings.found[GATE.key].value)
+    return {"service.tables": str(given.home.tables_of(replica)), GATE.key: gate}
 
 
 async def _gateway(given: Surroundings) -> Runtime:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mycelium_board.settings import BOARD_SETTINGS
 from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, misfits, model_settings, read_key
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
@@ -73,6 +74,7 @@ SETTINGS = (
         unit="yes or no",
     ),
     *SEARCH_SETTINGS,
+    *BOARD_SETTINGS,
     *MODEL_SETTINGS,
     Setting(
         "llm.api_key",
