@@ -56,7 +56,7 @@ def test_the_documented_commands_are_there() -> None:
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + [f"board {name}" for name in ("new", "claim", "renew", "release", "resolve", "block", "answer")]
-        + [f"board {name}" for name in ("promote", "dismiss", "send", "messages", "ready")]
+        + [f"board {name}" for name in ("promote", "dismiss", "log", "send", "messages", "ready")]
         + [f"memory {name}" for name in ("set", "get", "ls", "search", "reindex", "rm", "links", "history")]
         + [
             f"memory {name}"
@@ -150,7 +150,7 @@ def test_a_command_of_a_group_typed_without_it_is_found(run: Run) -> None:
         ("room new", "room create"),
         ("find", "memory search"),
         ("history", "memory history"),
-        ("log", "logs"),
+        ("log", "board log"),
         ("post", "room send"),
         ("read", "memory get"),
         ("stop", "down"),

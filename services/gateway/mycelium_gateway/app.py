@@ -23,6 +23,7 @@ from mycelium_gateway.load import LoadMiddleware
 from mycelium_gateway.origin import Names, OriginMiddleware
 from mycelium_gateway.routes import (
     board,
+    board_log,
     budget,
     catchup,
     delivery,
@@ -60,6 +61,7 @@ ROUTERS = (
     members.router,
     engines.router,
     budget.router,
+    board_log.router,
     catchup.router,
     transfer.router,
     rooms.router,

@@ -39,6 +39,7 @@ group = Group(
         "answer": Entry("board.moves:answer", "Make a decision; that resolves it."),
         "promote": Entry("board.moves:promote", "Say that a task goes on somewhere that lasts longer."),
         "dismiss": Entry("board.moves:dismiss", "Close a task without doing it."),
+        "log": Entry("board.log:log", "See what happened day by day, and who did it."),
         "send": Entry("board.thread:send", "Post in the thread of a task or memory.", "Talk"),
         "messages": Entry("board.thread:messages", "Read the thread of a task or memory, newest first.", "Talk"),
     },
