@@ -1,11 +1,11 @@
-"""What of the board ends by itself: claims whose time is over, concerns that nobody took up."""
+"""What of the board ends by itself: claims and reservations whose time is over, concerns that nobody took up."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from mycelium.board.v1 import service_pb2
+from mycelium.board.v1 import reservations_pb2, service_pb2
 from mycelium_board.commands_edits import CONCERN_LASTS
 from mycelium_kernel import due
 
@@ -50,3 +50,22 @@ async def watch_claims(runtime: Runtime) -> None:
 async def watch_concerns(runtime: Runtime) -> None:
     """Close concerns that nobody took up."""
     await due.watch(runtime, CONCERNS)
+
+
+def _reservations(room_id: str, _first: int) -> reservations_pb2.ExpireReservationsRequest:
+    return reservations_pb2.ExpireReservationsRequest(room_id=room_id)
+
+
+RESERVATIONS = due.Due(
+    "a reservation",
+    # Those of a room end together, but not all by one fact: while more are over, the first is another one each time.
+    rows="SELECT room_id, min(token) FROM reservation WHERE expires_at <= ? GROUP BY room_id ORDER BY 2 LIMIT ?",
+    next="SELECT min(expires_at) FROM reservation",
+    request=_reservations,
+    response=reservations_pb2.ExpireReservationsResponse,
+)
+
+
+async def watch_reservations(runtime: Runtime) -> None:
+    """End reservations at their time."""
+    await due.watch(runtime, RESERVATIONS)

@@ -22,6 +22,7 @@ from mycelium_board import (
     queries_finding,
     queries_log,
     reactions,
+    service_reservations,
 )
 from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Command, Direct, Evolution, Projection, Query, Service
@@ -29,7 +30,11 @@ from mycelium_kernel.service import Command, Direct, Evolution, Projection, Quer
 VERSION = "0.1.0"
 
 PROJECTION = Projection(
-    schemas=(rooms_seen.SCHEMA, *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql"))),
+    schemas=(
+        rooms_seen.SCHEMA,
+        *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql")),
+        service_reservations.SCHEMA,
+    ),
     version=3,
     filters=(
         subjects.of_service(model.BOARD),
@@ -43,13 +48,15 @@ PROJECTION = Projection(
         memory_pb2.DocumentWritten: projection_log.both(projection.document_written, projection_log.document_written),
         memory_pb2.DocumentRemoved: projection_log.both(projection.document_removed, projection_log.document_removed),
         rooms_pb2.MessagePosted: projection_log.message_posted,
+        **service_reservations.APPLY,
         **rooms_seen.APPLY,
     },
     entities={
         events_pb2.TaskMoved: (Evolution(events_pb2.TaskState, model.move),),
         events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
+        **service_reservations.ENTITIES,
     },
-    room_tables=(*rooms_seen.ROOM_TABLES, "claim", "asked", "edit"),
+    room_tables=(*rooms_seen.ROOM_TABLES, *service_reservations.ROOM_TABLES, "claim", "asked", "edit"),
     swept_tables={
         "task": "room_id, document_id",
         "edge": "room_id, document_id, number",
@@ -67,15 +74,22 @@ def service(*, is_gated: bool = False) -> Service:
         name=model.BOARD,
         version=VERSION,
         projection=PROJECTION,
-        commands=(*_commands(is_gated=is_gated), *_of_itself()),
+        commands=(*_commands(is_gated=is_gated), *_of_itself(), *service_reservations.COMMANDS),
         queries=(
             Query(service_pb2.ListTasksRequest, queries.list_tasks),
             Query(finding_pb2.FindTaskRequest, queries_finding.find_task),
             Query(log_pb2.ReadLogRequest, queries_log.read_log),
+            *service_reservations.QUERIES,
         ),
         direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
-        reactions=(reactions.FOLLOWER, reactions.TELLER, reactions.FREER, notices.NOTICES),
-        workers=(expiry.watch_claims, expiry.watch_concerns),
+        reactions=(
+            reactions.FOLLOWER,
+            reactions.TELLER,
+            reactions.FREER,
+            notices.NOTICES,
+            *service_reservations.REACTIONS,
+        ),
+        workers=(expiry.watch_claims, expiry.watch_concerns, *service_reservations.WORKERS),
     )
 
 
