@@ -28,7 +28,7 @@ def test_a_clone_is_the_whole_room_in_readable_files(machine: Machine, room: Roo
         talk = [request(room.api.url, "POST", room.at("messages"), {"content": text}) for text in texts]
         assert {answer.status for answer in ask_all(room.api.url, talk)} == {201}
     room.post("an event", message_type="event", metadata={"kind": "action"})
-    room.api.put(room.at("memory", "work", "api"), {"value": "# API", "meta": {"a": 1}}, handle="sec").ok(201)
+    room.api.put(room.at("memory", "notes", "api"), {"value": "# API", "meta": {"a": 1}}, handle="sec").ok(201)
     cloned = machine.run("room", "clone", room.name, "--from", room.api.url, cwd=tmp_path).ok()
     assert cloned.out.startswith(f"cloned {room.name} to {tmp_path / room.name} (523 messages, 1 memories)")
     folder = tmp_path / room.name
@@ -40,8 +40,8 @@ def test_a_clone_is_the_whole_room_in_readable_files(machine: Machine, room: Roo
     text = (folder / "messages.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {room.name}\n")
     assert text.index("the first, with `code`") < text.index("in the thread") < text.index("an event")
-    memory = (folder / "memory/work/api.md").read_text(encoding="utf-8")
-    assert memory.startswith("---\nkey: work/api\nversion: 1\ncreated_by: sec\n")
+    memory = (folder / "memory/notes/api.md").read_text(encoding="utf-8")
+    assert memory.startswith("---\nkey: notes/api\nversion: 1\ncreated_by: sec\n")
     assert memory.endswith("\na: 1\n---\n\n# API\n")
     members = json.loads((folder / "members.json").read_text())
     assert [(row["handle"], row["team"]) for row in members] == [("sec", "core")]
