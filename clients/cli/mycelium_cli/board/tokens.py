@@ -33,10 +33,10 @@ class Refused(NamedTuple):
     sequence: int
 
 
-def folder(hub: str, room: str, handle: str) -> str:
-    """Where the claims of one handle in one room of one hub are."""
+def folder(hub: str, room: str, handle: str, kind: str = "claims") -> str:
+    """Where the claims, or the reservations, of one handle in one room of one hub are."""
     named = hashlib.sha256(f"{hub}\n{room}\n{handle}".encode()).hexdigest()[:32]
-    return os.path.join(config.home(), "claims", named)
+    return os.path.join(config.home(), kind, named)
 
 
 def keep(place: str, task: str, thread: str, token: int) -> None:
