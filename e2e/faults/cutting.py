@@ -17,7 +17,7 @@ class Cutting:
         self._share = share
         self._most = most_bytes
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self.url = ""
         self.cuts = 0
 
@@ -29,23 +29,24 @@ class Cutting:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for writer in set(self._open):
-            writer.transport.abort()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         left = [self._random.randrange(self._most) if self._random.random() < self._share else 1 << 60]
-        self._open.add(writer)
-        try:
-            there = await asyncio.open_connection(*self._hub)
-        except OSError:
-            writer.transport.abort()
-        else:
-            await asyncio.gather(self._pass_on(reader, there[1], left), self._pass_on(there[0], writer, left))
-            there[1].transport.abort()
-            writer.transport.abort()
-        finally:
-            self._open.discard(writer)
+        with contextlib.ExitStack() as lines:
+            lines.callback(writer.transport.abort)
+            with contextlib.suppress(OSError):
+                there = await asyncio.open_connection(*self._hub)
+                lines.callback(there[1].transport.abort)
+                await asyncio.gather(self._pass_on(reader, there[1], left), self._pass_on(there[0], writer, left))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: list[int]) -> None:
         """Pass bytes on in one direction until the line ends, or what is left for both directions is used up."""

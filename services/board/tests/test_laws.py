@@ -29,7 +29,7 @@ from services.board.tests.hub import Hub, moving, rebuilt
 KEY = "work/ship-it"
 HANDLES = st.sampled_from(["sec", "builder", "avery"])
 TTLS = st.sampled_from([60, 600, 3600])
-EXAMPLES = 3000 if os.environ.get("LONG") else 150
+EXAMPLES = 3000 if os.environ.get("LONG") else 60
 SAID = {"claim.held": "held", "lease.lost": "lost", "claim.none": "none", "task.closed": "closed"}
 
 

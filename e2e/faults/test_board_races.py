@@ -1,0 +1,58 @@
+"""Many who want the same tasks, through two gateways and two boards, some of which are killed: still one order."""
+
+import os
+import random
+import signal
+
+import pytest
+
+from e2e.claiming import ClaimRace, Stir
+from e2e.faults.builds import NOW, switched_on
+from e2e.faults.conftest import MakeHub
+from e2e.faults.cutting import Cutting
+from e2e.faults.havoc import LONG
+from e2e.harness import Hub
+from e2e.requirements import requirement
+from e2e.room import Room
+
+# The whole is 100,000 racing calls; `make faults` runs a part of it.
+CALLS = int(os.environ.get("RACING_CALLS", "1000000" if LONG else "4000"))
+BETWEEN_KILLS = 500
+VICTIMS = ("board", "board-2", "gateway", "gateway-2", "nats")
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(300 + CALLS / 10)]
+
+
+def killing(hub: Hub, seed: int, kills: int) -> Stir:
+    """SIGKILL of one process after the other, each at its share of the race."""
+
+    async def kill(race: ClaimRace) -> None:
+        chance = random.Random(seed)
+        for number in range(kills):
+            await race.reach((number + 1) / (kills + 1))
+            pid = hub.processes().get(chance.choice(VICTIMS), 0)
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
+    return kill
+
+
+@requirement("board:races")
+async def test_racing_claims_have_one_order_whoever_is_killed(fleet: Hub) -> None:
+    """Lines are cut meanwhile, too; each asks again under its key until it has an answer."""
+    room = Room(fleet.api, fleet.machine, "race").create()
+    async with Cutting(fleet.url, seed=1, share=0.02) as line:
+        race = ClaimRace(room, seed=1, calls=CALLS, url=line.url)
+        await race.run(killing(fleet, 1, kills=CALLS // BETWEEN_KILLS))
+    assert line.cuts
+    race.verdict()
+
+
+@requirement("board:races", "faults:seeded")
+@pytest.mark.parametrize("build", [NOW])
+async def test_a_seeded_bug_of_claims_is_caught(make_hub: MakeHub, build: str) -> None:
+    """What is expected is looked up when it is too late."""
+    hub = make_hub(switched_on(build))
+    race = ClaimRace(Room(hub.api, hub.machine, "race").create(), seed=1, calls=500, patience_s=5.0)
+    await race.run()
+    with pytest.raises(AssertionError, match="is not linearizable"):
+        race.verdict()
