@@ -34,7 +34,7 @@ def ttl_s(typed: str | None) -> int | None:
 @handle_option
 @click.option("--to", metavar="HANDLE", help="Who is to hold it; default: you.")
 @click.option("--ttl", metavar="MINUTES", help="For how long: minutes, or 90s, 30m, 2h. Default: 30.")
-@click.option("--force", is_flag=True, help="End another's claim by it.")
+@click.option("--force", is_flag=True, help="End another's claim by it; claim what waits, too.")
 @click.argument("task", metavar="TASK")
 def claim(
     here: Here, *, room: str | None, handle: str | None, to: str | None, ttl: str | None, force: bool, task: str
@@ -57,6 +57,8 @@ def claim(
         raise
     if told["token"]:
         tokens.keep(folder, told["task"], told["thread"], told["token"])
+    else:  # it is another's now, and what proved the claim before is worth nothing
+        tokens.forget(tokens.find(folder, told["task"]))
     here.out.answer(told, draw_claim)
 
 
