@@ -39,6 +39,11 @@ BODIES: dict[str, Document] = {
     "post /api/rooms/{room}/tasks/{task}/dismiss": {},
     "post /api/rooms/{room}/tasks/{task}/block": {"on": "#502"},
     "post /api/rooms/{room}/tasks/{task}/answer": {"answer": "yes"},
+    "post /api/rooms/{room}/tasks/{task}/coordinate": {"engine": "aligner", "text": "agree"},
+    "post /api/rooms/{room}/reservations": {"patterns": ["src/**"]},
+    "post /api/rooms/{room}/reservations/check": {"paths": ["src/a"]},
+    "post /api/rooms/{room}/reservations/renew": {},
+    "post /api/rooms/{room}/reservations/release": {},
     "post /api/rooms/{room}/presence": {"state": "idle"},
 }
 

@@ -56,7 +56,8 @@ def test_the_documented_commands_are_there() -> None:
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + [f"board {name}" for name in ("new", "claim", "renew", "release", "resolve", "block", "answer")]
-        + [f"board {name}" for name in ("promote", "dismiss", "log", "send", "messages", "ready")]
+        + [f"board {name}" for name in ("promote", "dismiss", "log", "send", "messages", "coordinate", "ready")]
+        + ["board reserve"]
         + [f"memory {name}" for name in ("set", "get", "ls", "search", "reindex", "rm", "links", "history")]
         + [
             f"memory {name}"

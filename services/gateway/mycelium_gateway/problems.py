@@ -29,6 +29,7 @@ ONE: dict[str, Callable[[str], Any]] = {
     "updated_by": str,
     "updated_at": str,
     "holder": str,
+    "pattern": str,
     "expires_at": str,
     "task": str,
     "thread": str,
@@ -113,7 +114,9 @@ SLUGS: dict[str, Slug] = {
     ),
     "room.not_found": Slug(404, "Room not found", "List the rooms, or create it first."),
     "member.not_found": Slug(404, "Member not found", "List the room's members, or add it first."),
-    "engine.not_found": Slug(404, "The member is no engine", "List the room's engines, or take the members' address."),
+    "engine.not_found": Slug(
+        404, "No such engine", "List the room's engines, or add it; a member has its own address."
+    ),
     "user.not_found": Slug(404, "User not found", "List the users, or create it first."),
     "message.not_found": Slug(404, "Message not found", "Take an id from the room's messages."),
     "thread.not_found": Slug(404, "Thread not found", "Take an id from the room's messages."),
@@ -139,6 +142,11 @@ SLUGS: dict[str, Slug] = {
         409, "Somebody else holds the task", "Wait until `expires_at`, ask `holder`, or take another task."
     ),
     "claim.none": Slug(409, "Nobody holds the task", "Claim it first; `next` holds the command."),
+    "reservation.held": Slug(
+        409, "Somebody else has reserved it", "Wait until `expires_at`, ask `holder`, or work on something else."
+    ),
+    "reservation.none": Slug(409, "You have not reserved it", "Reserve it first; `next` holds the command."),
+    "reservation.full": Slug(409, "Too many reservations", "Release some, or reserve a folder in place of its files."),
     "lease.lost": Slug(
         409, "The claim has ended", "Stop: somebody else may have begun. Look at the task before you claim it again."
     ),

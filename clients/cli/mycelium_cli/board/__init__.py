@@ -39,9 +39,13 @@ group = Group(
         "answer": Entry("board.moves:answer", "Make a decision; that resolves it."),
         "promote": Entry("board.moves:promote", "Say that a task goes on somewhere that lasts longer."),
         "dismiss": Entry("board.moves:dismiss", "Close a task without doing it."),
+        "reserve": Entry("board.reserve:reserve", "Reserve paths, or anything else that has a name."),
         "log": Entry("board.log:log", "See what happened day by day, and who did it."),
         "send": Entry("board.thread:send", "Post in the thread of a task or memory.", "Talk"),
         "messages": Entry("board.thread:messages", "Read the thread of a task or memory, newest first.", "Talk"),
+        "coordinate": Entry(
+            "board.coordinate:coordinate", "Have an engine settle something in a task's thread.", "Talk"
+        ),
     },
     example="mycelium board\n"
     'mycelium board new "Ship passkey login" --assign @sec\n'
