@@ -1,7 +1,7 @@
 """Rows about the board of ten, a thousand and a hundred thousand tasks: over HTTP, and by `mycelium board`.
 
-One hub has all three as rooms, brought as bundles. As many rows need a person in each, and as many are claimed: what is
-measured is what all the others cost who are not shown.
+One hub has all three as rooms, filled by storing facts as an import would. As many rows need a person in each, and as
+many are claimed: what is measured is what all the others cost that are not shown.
 """
 
 from __future__ import annotations
@@ -9,87 +9,105 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import subprocess
-import uuid
-from collections.abc import AsyncIterator, Iterator
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
 
+import mycelium_board.service
+import mycelium_gateway.service
+import mycelium_rooms.service
 from bench import servers
 from bench.harness import Contender, Row, now_ms
 from bench.wire import Wire
-from mycelium.memory.v1 import events_pb2, transfer_pb2
-from mycelium.rooms.v1 import transfer_pb2 as rooms_transfer_pb2
-from mycelium.rooms.v1 import views_pb2
-from mycelium_gateway import bundle
-from mycelium_kernel import clock, events
+from mycelium.board.v1 import service_pb2 as board_pb2
+from mycelium.memory.v1 import events_pb2, views_pb2
+from mycelium.rooms.v1 import people_pb2, service_pb2
+from mycelium_gateway.server import bind
+from mycelium_gateway.settings import GatewaySettings
+from mycelium_kernel import clock, events, headers, run, subjects, testing
+from mycelium_kernel.bus import Bus
+from mycelium_kernel.connections import Connection
+from mycelium_kernel.run import Runtime
+from mycelium_kernel.service import Actor
 
 SIZES = (10, 1_000, 100_000)
 NEEDED, HELD = 5, 2  # rows of each board that need a person; that are claimed
 PAGE = 50
-HANDLE = {"mycelium-handle": "bench"}
+CHUNK = 4_000
+AVERY = Actor("avery", "bench")
+HANDLE = {"mycelium-handle": "avery"}
 YEAR_MS = 365 * 24 * 3600 * 1000
-IMPORT_S = 1_800.0
 GOAL = "ratio under 1.5"
 STATUSES = ("blocked", "in_review")
 
 
-def _document(number: int, now: int) -> events_pb2.DocumentWritten:
+def _written(room_id: str, room: str, number: int, now: int) -> events_pb2.DocumentWritten:
     """A task: the first few need somebody, of the others every second one was closed a year ago."""
     status = STATUSES[number % 2] if number < NEEDED else "resolved" if number % 2 else "open"
     at = clock.from_millis(now - YEAR_MS + number)
     fields = {"title": f"Task {number}", "status": status, "priority": ("high", "low")[number % 2]}
     event = events_pb2.DocumentWritten(
+        room_id=room_id,
+        room=room,
         key=f"work/task-{number}",
         version=1,
-        created_by="bench",
-        updated_by="bench",
+        created_by="avery",
+        updated_by="avery",
         created_at=at,
         updated_at=at,
-        thread=str(uuid.UUID(int=(now << 80) | (7 << 76) | (2 << 62) | number)),
+        thread=clock.new_id(),
+        origin=views_pb2.ORIGIN_IMPORT,
     )
     event.content.body = f"What is to be done in task {number}, in a line or two."
     event.content.fields_json = json.dumps(fields)
-    event.content.fields_yaml = "".join(f"{name}: {value}\n" for name, value in fields.items())
-    event.content.unsearched = True
     return event
 
 
-def _bundle(name: str, size: int) -> Iterator[bytes]:
-    """The room as a file."""
-    writer, now = bundle.Writer(), clock.millis(clock.system_clock())
-    room = views_pb2.Room(name=name, created_by="bench", created_at=clock.from_millis(now))
-    head = rooms_transfer_pb2.ExportRoomResponse(room=room, members=["bench"], until=size)
-    yield writer.begin(head, "bench", clock.rfc3339(now))
-    kind = events.type_name(events_pb2.DocumentWritten)
-    for number in range(size):
-        event = _document(number, now)
-        fact = transfer_pb2.DocumentFact(sequence=number + 1, type=kind, entity=event.key, at=event.updated_at)
-        fact.data = event.SerializeToString()
-        yield writer.facts([fact])
-    yield writer.end()
+@dataclass(frozen=True)
+class Services:
+    """What runs: the board's tables and log, the bus, and the port of the gateway."""
+
+    board: Runtime
+    bus: Bus
+    port: int
+    home: Path
 
 
 class Board:
     """One of the boards of a hub."""
 
-    def __init__(self, hub: servers.RunningHub, size: int) -> None:
+    def __init__(self, hub: Services, size: int) -> None:
         self.size, self.name, self._hub = size, f"board-{size}", hub
         self.title = f"a board of {size:,} tasks"
         self._wire = Wire(hub.port)
 
     async def fill(self) -> None:
-        """Bring its room, and claim a few of its tasks."""
-        path = self._hub.home.parent / f"{self.name}.jsonl"
-        with path.open("wb") as file:
-            file.writelines(_bundle(self.name, self.size))
-        async with asyncio.timeout(IMPORT_S):
-            await asyncio.to_thread(self._run, "room", "import", str(path))
-        path.unlink()
-        await self._wire.request(
-            "POST", f"/api/rooms/{self.name}/members", json.dumps({"handle": "bench", "kind": "agent"}).encode(), HANDLE
+        """Make its room, store the facts of its documents, and claim a few of them."""
+        made = await self._hub.bus.ask(
+            service_pb2.CreateRoomRequest(name=self.name), service_pb2.CreateRoomResponse, actor=AVERY
         )
+        member = people_pb2.SaveMemberRequest(room=self.name, handle="avery")
+        await self._hub.bus.ask(member, people_pb2.SaveMemberResponse, actor=AVERY)
+        room_id, now = made.message.room.id, clock.millis(clock.system_clock())
+        stored = {headers.TYPE: events.type_name(events_pb2.DocumentWritten)}
+        for first in range(0, self.size, CHUNK):
+            deadline = clock.system_clock() + timedelta(seconds=60)
+            appends = []
+            for number in range(first, min(first + CHUNK, self.size)):
+                event = _written(room_id, self.name, number, now)
+                subject = subjects.fact("memory", room_id, "document", subjects.digest(event.key))
+                data = event.SerializeToString()
+                appends.append(self._hub.board.log.append(subject, data, stored, expect=None, deadline=deadline))
+            await asyncio.gather(*appends)
+        assert self._hub.board.projector
+        await self._hub.board.projector.catch_up()
         for number in range(HELD):
-            task = f"/api/rooms/{self.name}/tasks/work%2Ftask-{NEEDED + 1 + 2 * number}/claim"
-            await self._wire.request("POST", task, json.dumps({"ttl_s": 86400}).encode(), HANDLE)
+            claim = board_pb2.ClaimTaskRequest(room=self.name, task=f"task-{NEEDED + 1 + 2 * number}", ttl_s=86_400)
+            await self._hub.bus.ask(claim, board_pb2.ClaimTaskResponse, actor=AVERY)
 
     async def measure_needed(self, count: int) -> list[float]:
         """The board as it is shown when nothing is said."""
@@ -109,12 +127,7 @@ class Board:
 
     async def measure_command(self, count: int) -> list[float]:
         """`mycelium board`, a process each."""
-        samples = []
-        for _ in range(count):
-            began = now_ms()
-            await asyncio.to_thread(self._run, "board", "--room", self.name)
-            samples.append(now_ms() - began)
-        return samples
+        return [await self._timed_command() for _ in range(count // 4)]
 
     async def _measure(self, count: int, query: str, rows: int) -> list[float]:
         self._wire.close()  # the hub ends lines on which nothing comes, while the others are measured
@@ -129,40 +142,61 @@ class Board:
             assert (page["needs_you"], page["in_flight"]) == (NEEDED, HELD), page
         return samples
 
-    def _run(self, *words: str) -> None:
-        program = str(servers.BIN / "mycelium")
-        environment = {**self._hub.environment, "MYCELIUM_AGENT_HANDLE": "bench"}
-        subprocess.run([program, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+    async def _timed_command(self) -> float:
+        began = now_ms()
+        process = await asyncio.create_subprocess_exec(
+            str(servers.BIN / "mycelium"),
+            "board",
+            "--room",
+            self.name,
+            env={
+                "PATH": os.environ["PATH"],
+                "MYCELIUM_HOME": str(self._hub.home),
+                "MYCELIUM_API_URL": f"http://127.0.0.1:{self._hub.port}",
+                "MYCELIUM_AGENT_HANDLE": "avery",
+            },
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        assert await process.wait() == 0
+        return now_ms() - began
+
+
+@contextlib.asynccontextmanager
+async def _services() -> AsyncIterator[Services]:
+    """Rooms, the board and a gateway on a server of their own, which is all that a board is read through."""
+    async with contextlib.AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mycelium-board-")))
+        server = await stack.enter_async_context(testing.nats_server(folder / "nats"))
+        rooms = await run.start(mycelium_rooms.service.service(), server.settings("rooms"), folder / "rooms")
+        stack.push_async_callback(rooms.stop)
+        board = await run.start(mycelium_board.service.service(), server.settings("board"), folder / "board")
+        stack.push_async_callback(board.stop)
+        listener = stack.enter_context(bind(GatewaySettings(port=0)))
+        listener.listen()
+        gateway = mycelium_gateway.service.service(GatewaySettings(listener=listener))
+        door = await run.start(gateway, server.settings("gateway"), None)
+        stack.push_async_callback(door.stop)
+        connection = await Connection.open(server.settings("test"))
+        stack.push_async_callback(connection.close)
+        yield Services(board, Bus(connection, "test"), listener.getsockname()[1], folder / "home")
 
 
 @contextlib.asynccontextmanager
 async def boards() -> AsyncIterator[list[Row]]:
     """Three boards of one hub."""
-    async with servers.hub() as hub:
+    async with _services() as hub:
         made = [Board(hub, size) for size in SIZES]
         for one in made:
             await one.fill()
         large = made[1:]  # a page of the smallest would be shorter
         yield [
-            Row(
-                f"The board over HTTP: {NEEDED} rows that need a person, and the numbers",
-                GOAL,
-                [Contender(one.title, "read", one.measure_needed) for one in made],
-            ),
-            Row("What is in flight", GOAL, [Contender(one.title, "read", one.measure_held) for one in made]),
-            Row(
-                f"A page of {PAGE} of everything",
-                GOAL,
-                [Contender(one.title, "read", one.measure_page) for one in large],
-            ),
-            Row(
-                f"A page of {PAGE} of what is ready",
-                GOAL,
-                [Contender(one.title, "read", one.measure_ready) for one in large],
-            ),
-            Row(
-                "`mycelium board`, a process from start to end",
-                GOAL,
-                [Contender(one.title, "read", one.measure_command) for one in made],
-            ),
+            _row(f"The board over HTTP: {NEEDED} rows that need a person, and the numbers", made, Board.measure_needed),
+            _row("What is in flight", made, Board.measure_held),
+            _row(f"A page of {PAGE} of everything", large, Board.measure_page),
+            _row(f"A page of {PAGE} of what is ready", large, Board.measure_ready),
+            _row("`mycelium board`, a process from start to end", made, Board.measure_command),
         ]
+
+
+def _row(title: str, made: list[Board], measure: Callable[[Board, int], Awaitable[list[float]]]) -> Row:
+    return Row(title, GOAL, [Contender(one.title, "read", partial(measure, one)) for one in made])
