@@ -32,7 +32,7 @@ Event = pb.PatternsReserved | pb.ReservationsEnded
 
 
 async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
-    for number, notice in enumerate(notices(event, stored.sequence)):
+    for number, notice in enumerate(notices(event)):
         key = f"notice-{stored.sequence}" + (f"-{number}" if number else "")
         try:
             await runtime.bus.ask(notice, notices_pb2.PostNoticeResponse, actor=OF_ITSELF, key=key)
@@ -41,10 +41,10 @@ async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
                 raise
 
 
-def notices(event: Event, sequence: int) -> Iterator[notices_pb2.PostNoticeRequest]:
+def notices(event: Event) -> Iterator[notices_pb2.PostNoticeRequest]:
     """What the room is told: one line of what was reserved, and one of each holder whose reservations are over."""
     if isinstance(event, pb.PatternsReserved):
-        yield _notice(event, sequence, CLAIMED, event.reserved, taken=event.taken)
+        yield _notice(event, CLAIMED, event.reserved, taken=event.taken)
         over, kind, note = event.expired, EXPIRED, ""
     else:
         over, kind, note = event.ended, RELEASED if event.by else EXPIRED, event.note
@@ -52,12 +52,11 @@ def notices(event: Event, sequence: int) -> Iterator[notices_pb2.PostNoticeReque
     for one in over:
         groups.setdefault((one.holder, one.thread), []).append(one)
     for group in groups.values():
-        yield _notice(event, sequence, kind, group, note=note)
+        yield _notice(event, kind, group, note=note)
 
 
 def _notice(
     event: Event,
-    sequence: int,
     kind: str,
     reservations: Sequence[pb.Reservation],
     *,
@@ -70,8 +69,7 @@ def _notice(
         "task": first.task,
         "kind": kind,
         "thread": first.thread,
-        "by": by,
-        "sequence": sequence,
+        "by": by,  # no `sequence`: who waits for a task to change hands waits for no reservation
         "title": _named(reservations),
         "row_kind": RESERVATION,
         "patterns": [one.pattern for one in reservations],

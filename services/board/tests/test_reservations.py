@@ -72,7 +72,7 @@ def last_notices(board: Hub) -> list[notices_pb2.PostNoticeRequest]:
     """What the room is told of the last fact."""
     fact = board.facts[-1]
     event: Any = events.decode(fact.type, fact.data)
-    return list(notices(event, fact.sequence))
+    return list(notices(event))
 
 
 def test_a_reservation_has_a_token_and_an_end(board: Hub) -> None:
@@ -222,7 +222,7 @@ def test_the_room_is_told_what_was_reserved_and_what_ended(board: Hub) -> None:
     assert (claimed.kind, claimed.thread, list(claimed.deliveries)) == ("claimed", "", [])
     assert claimed.content == "@sec reserved a, b, c and 2 more until 2026-01-05T12:30:00.000Z"
     assert json.loads(claimed.metadata_json) == {
-        "task": "work/login", "kind": "claimed", "thread": thread, "by": "sec", "sequence": len(board.facts),
+        "task": "work/login", "kind": "claimed", "thread": thread, "by": "sec",
         "title": "a, b, c and 2 more", "row_kind": "reservation", "patterns": list("abcde"), "holder": "sec",
         "expires_at": "2026-01-05T12:30:00.000Z",
     }  # fmt: skip
