@@ -22,7 +22,6 @@ CLAIMS = due.Due(
     rows="SELECT room_id, key, token FROM claim WHERE expires_at <= ? ORDER BY expires_at LIMIT ?",
     next="SELECT min(expires_at) FROM claim",
     request=_claim,
-    response=service_pb2.ExpireClaimResponse,
 )
 
 
@@ -38,7 +37,6 @@ CONCERNS = due.Due(
     rows=f"{UNCLAIMED.format('room_id, document_id')} AND touched_at <= ? - {LASTS_MS} ORDER BY touched_at LIMIT ?",
     next=UNCLAIMED.format(f"min(touched_at) + {LASTS_MS}"),
     request=_concern,
-    response=service_pb2.ExpireConcernResponse,
 )
 
 
@@ -62,7 +60,6 @@ RESERVATIONS = due.Due(
     rows="SELECT room_id, min(token) FROM reservation WHERE expires_at <= ? GROUP BY room_id ORDER BY 2 LIMIT ?",
     next="SELECT min(expires_at) FROM reservation",
     request=_reservations,
-    response=reservations_pb2.ExpireReservationsResponse,
 )
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import Message
 
 from mycelium_kernel import clock
-from mycelium_kernel.errors import Internal, Refusal, Unavailable
-from mycelium_kernel.service import Actor
+from mycelium_kernel.errors import Refusal, Unavailable
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 LOOK_S = (0.05, 1.0)  # how soon the tables are looked at again: at least, at most
 BATCH = 100  # so many are asked for side by side
-OF_ITSELF = Actor("", "")
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,14 @@ class Due:
     """What ends by itself.
 
     `what` is its name in the log. `rows` finds what is due, given the milliseconds since 1970 and how many at most, the
-    earliest first; `next` the milliseconds of the earliest end there is. `request` makes of such a row what asks for
-    its end, which is answered by `response`, and does nothing for one that is over already.
+    earliest first; `next` the milliseconds of the earliest end there is. `request` makes of such a row what asks this
+    service for its end, and does nothing for one that is over already.
     """
 
     what: str
     rows: str
     next: str
     request: Callable[..., Message]
-    response: type[Message]
 
 
 async def watch(runtime: Runtime, due: Due) -> None:
@@ -75,12 +72,14 @@ async def end(runtime: Runtime, due: Due) -> float:
 
 
 async def _ask(runtime: Runtime, due: Due, row: tuple[Any, ...]) -> bool:
-    """False when nobody answers, so that the others would not be answered either."""
+    """False when it can't be done now, so that it could not be for the others either."""
     try:
-        await runtime.bus.ask(due.request(*row), due.response, actor=OF_ITSELF)
-    except (Refusal, Unavailable, Internal) as error:
+        await runtime.do(due.request(*row))
+    except (Refusal, Unavailable) as error:
         LOGGER.info("%s can't be said to be over: %s", due.what, error)
         return not isinstance(error, Unavailable)
+    except Exception:
+        LOGGER.exception("%s can't be said to be over", due.what)
     return True
 
 

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from mycelium_kernel import subjects, tasks, telemetry
-from mycelium_kernel.bus import Bus
+from mycelium_kernel.bus import TIMEOUT_S, Bus
 from mycelium_kernel.clock import Clock, NewId, new_id, system_clock
 from mycelium_kernel.connections import Connection, NatsSettings
 from mycelium_kernel.decide import Decider
@@ -25,7 +26,7 @@ from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.server import Asked, Handler, Server
-from mycelium_kernel.service import Command, Context, Direct, LogQuery, Query, Service
+from mycelium_kernel.service import Actor, Command, Context, Direct, LogQuery, Query, Service
 from mycelium_kernel.space import Space
 from mycelium_kernel.sweeping import sweep
 from mycelium_kernel.tables import Tables
@@ -53,6 +54,7 @@ class Runtime:
     tables: Tables | None = None
     projector: Projector | None = None
     _server: Server | None = None
+    _handlers: dict[type[Message], Handler] = field(default_factory=dict)
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
     _faults: dict[str, tuple[str, float]] = field(default_factory=dict)
     _tells: dict[str, Callable[[], Any]] = field(default_factory=dict)
@@ -88,6 +90,19 @@ class Runtime:
     def tell(self, part: str, say: Callable[[], Any]) -> None:
         """Have health show what `say` returns of a part at the moment."""
         self._tells[part] = say
+
+    async def do(self, request: Message) -> Message:
+        """Ask the service itself, in its own name: what a request over the bus comes to, without that way.
+
+        Raises `Refusal`, `Unavailable`, or whatever bug the service has.
+        """
+        deadline = system_clock() + timedelta(seconds=TIMEOUT_S)
+        asked = Asked(request, Actor("", ""), "", deadline, self.service.name)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                return (await self._handlers[type(request)](asked))[0]
+        except TimeoutError:
+            raise Unavailable(f"{type(request).DESCRIPTOR.name} was not done in time") from None
 
     def spawn(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a worker until the service stops; when it ends by an error, log it, say so in health, start it again."""
@@ -189,6 +204,7 @@ async def _open_tables(runtime: Runtime, folder: Path | None) -> None:
 
 async def _listen(runtime: Runtime) -> None:
     service = runtime.service
+    runtime._handlers = _handlers(runtime)  # noqa: SLF001 - the runner and its record are one module
     runtime.spawn("log", partial(_guard, runtime))
     if runtime.projector:
         runtime.spawn("sweeper", partial(sweep, runtime.projector))
@@ -199,7 +215,7 @@ async def _listen(runtime: Runtime) -> None:
     if service.on_timer:
         runtime.spawn("timers", _timing(service.on_timer, runtime))
     runtime._server = Server(runtime.connection, service.name, service.version, runtime.health)  # noqa: SLF001
-    await runtime._server.start(_handlers(runtime))  # noqa: SLF001 - the runner and its record are one module
+    await runtime._server.start(runtime._handlers)  # noqa: SLF001
 
 
 async def _guard(runtime: Runtime) -> None:

@@ -30,7 +30,6 @@ USERS = due.Due(
     rows="SELECT handle FROM user WHERE name != '' AND CAST(name AS INTEGER) <= ? ORDER BY name, handle LIMIT ?",
     next="SELECT min(CAST(name AS INTEGER)) FROM user WHERE name != ''",
     request=over,
-    response=service_pb2.SaveUserResponse,
 )
 
 

@@ -23,7 +23,6 @@ EVENTS = due.Due(
     next="""SELECT min(expires_at) FROM message INDEXED BY message_due
       WHERE expires_at > 0 AND status NOT IN ('resolved', 'expired')""",
     request=_event,
-    response=status_pb2.ExpireEventResponse,
 )
 
 
