@@ -195,7 +195,6 @@ class Row(_message.Message):
     CYCLE_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     PARTS_FIELD_NUMBER: _builtins.int
-    SOURCE_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the document."""
@@ -227,8 +226,6 @@ class Row(_message.Message):
     """Why not, in one line, such as `after work/write-the-migration`; empty when it is ready."""
     parent: _builtins.str
     """Key of the task that it is a part of; empty when of none that is there."""
-    source: _builtins.str
-    """Where the row comes from; empty: its document."""
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When that claim ends; absent when nobody holds it."""
@@ -281,12 +278,11 @@ class Row(_message.Message):
         cycle: _abc.Iterable[_builtins.str] | None = ...,
         parent: _builtins.str = ...,
         parts: _abc.Iterable[_builtins.str] | None = ...,
-        source: _builtins.str = ...,
         group: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "cycle", b"cycle", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "parent", b"parent", "parts", b"parts", "ready", b"ready", "reason", b"reason", "source", b"source", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "cycle", b"cycle", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "parent", b"parent", "parts", b"parts", "ready", b"ready", "reason", b"reason", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
