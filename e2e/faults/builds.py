@@ -9,6 +9,9 @@ CURSOR = "moves_the_cursor_at_delivery"
 NOW = "expects_what_is_there_now"
 OLD = "answers_from_old_tables"
 CLOCK = "has_another_clock"
+STEP = "dies_at_a_step"
+TOKEN = "renews_under_any_token"
+RENEWED = "ends_what_was_renewed"
 
 
 def switched_on(*builds: str) -> dict[str, str]:

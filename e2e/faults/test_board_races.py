@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from e2e.claiming import ClaimRace, Stir
-from e2e.faults.builds import NOW, switched_on
+from e2e.faults.builds import NOW, RENEWED, TOKEN, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.cutting import Cutting
 from e2e.faults.havoc import LONG
@@ -47,12 +47,15 @@ async def test_racing_claims_have_one_order_whoever_is_killed(fleet: Hub) -> Non
     race.verdict()
 
 
+ONE = {"MYCELIUM_RUNTIME_SPLIT": "false", "MYCELIUM_RUNTIME_REPLICAS": "1"}
+
+
 @requirement("board:races", "faults:seeded")
-@pytest.mark.parametrize("build", [NOW])
-async def test_a_seeded_bug_of_claims_is_caught(make_hub: MakeHub, build: str) -> None:
-    """What is expected is looked up when it is too late."""
-    hub = make_hub(switched_on(build))
-    race = ClaimRace(Room(hub.api, hub.machine, "race").create(), seed=1, calls=500, patience_s=5.0)
+@pytest.mark.parametrize(("build", "env"), [(NOW, {}), (TOKEN, ONE), (RENEWED, ONE)], ids=[NOW, TOKEN, RENEWED])
+async def test_a_seeded_bug_of_claims_is_caught(make_hub: MakeHub, build: str, env: dict[str, str]) -> None:
+    """Expected what is there when it is too late; a token that nobody looks at; an end that was moved, and came."""
+    hub = make_hub(switched_on(build) | env)
+    race = ClaimRace(Room(hub.api, hub.machine, "race").create(), seed=1, calls=300, least_s=6.0, patience_s=5.0)
     await race.run()
     with pytest.raises(AssertionError, match="is not linearizable"):
         race.verdict()

@@ -43,9 +43,9 @@ class Boards:
     connection: Connection
     processes: list[Process]
 
-    async def claim(self, task: str, by: str, **fields: int) -> views_pb2.Claim | Refusal:
+    async def claim(self, task: str, by: str) -> views_pb2.Claim | Refusal:
         """The claim, or why not."""
-        request = service_pb2.ClaimTaskRequest(room="demo", task=task, **fields)
+        request = service_pb2.ClaimTaskRequest(room="demo", task=task)
         try:
             reply = await self.bus.ask(request, service_pb2.ClaimTaskResponse, actor=Actor(by, by), timeout_s=30)
         except Refusal as refusal:
