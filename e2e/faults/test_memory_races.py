@@ -44,6 +44,7 @@ def test_racing_calls_have_one_order_whoever_is_killed(fleet: Hub, seed: int) ->
 
 # Facts share a batch only where many wait for one writer; the others need two who decide at once.
 ALONE = {"MYCELIUM_RUNTIME_REPLICAS": "1"}
+RACES = 8  # in one of them two meet; mostly in the first, where the machine does nothing else
 
 
 @requirement("memory:races", "faults:seeded")
@@ -53,10 +54,19 @@ ALONE = {"MYCELIUM_RUNTIME_REPLICAS": "1"}
 def test_a_seeded_bug_is_caught(make_hub: MakeHub, build: str, env: dict[str, str], racers: int) -> None:
     """Expected over a wildcard; expected what is there by now; answered from tables that are behind."""
     hub = make_hub(env | switched_on(build))
-    race = Race(Room(hub.api, hub.machine, "race").create(), seed=1, racers=racers, calls=15, patience_s=5.0)
+    verdicts = (_verdict(hub, seed, racers) for seed in range(RACES))
+    assert any("is not linearizable" in verdict for verdict in verdicts)
+
+
+def _verdict(hub: Hub, seed: int, racers: int) -> str:
+    """What is said of one race; empty when there is an order."""
+    race = Race(Room(hub.api, hub.machine, f"race-{seed}").create(), seed, racers=racers, calls=15, patience_s=5.0)
     race.run()
-    with pytest.raises(AssertionError, match="is not linearizable"):
+    try:
         race.verdict()
+    except AssertionError as error:
+        return str(error)
+    return ""
 
 
 @requirement("memory:races", "faults:seeded")
