@@ -34,13 +34,13 @@ HELD = f"""SELECT {rows.COLUMNS} FROM claim CROSS JOIN task ON {CLAIM}
   WHERE claim.room_id = ?1 AND task.room_id = ?1 AND place <= ?3 AND {AFTER}"""  # noqa: S608 - fixed text
 # The same, for ?3 the moment since when they are closed, and ?5 one by which they were.
 LATELY = f"""SELECT {rows.COLUMNS} FROM task INDEXED BY task_closed LEFT JOIN claim ON {CLAIM}
-  WHERE task.room_id = ?1 AND closed_at > 0 AND closed_at >= ?3
+  WHERE task.room_id = ?1 AND closed_at >= ?3
   AND closed_at <= -?5 AND (closed_at < -?5 OR task.key > ?6) ORDER BY closed_at DESC, task.key"""  # noqa: S608 - fixed text
 COUNT_NEEDED = "SELECT count(*) FROM task INDEXED BY task_place WHERE room_id = ?1 AND place <= ?2"
 COUNT_HELD = f"""SELECT count(*) FROM claim CROSS JOIN task ON {CLAIM}
   WHERE claim.room_id = ?1 AND task.room_id = ?1 AND place <= ?3"""  # noqa: S608 - fixed text
 COUNT_LATELY = """SELECT count(*) FROM task INDEXED BY task_closed
-  WHERE room_id = ?1 AND closed_at > 0 AND closed_at >= ?2"""
+  WHERE room_id = ?1 AND closed_at >= ?2"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Contex
     return Wanted(
         room=room,
         now=clock.millis(context.now),
-        since=min(request.closed_since_ms, LAST_SEQUENCE) or today,
+        since=max(request.closed_since_ms or today, 1),  # 0 is what is open
         group=rows.check_field(request.group),
         after=(int(after[1]), int(after[2]), after[3]) if after else FIRST,
         limit=request.limit or LIMIT,

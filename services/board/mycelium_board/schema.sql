@@ -36,7 +36,7 @@ CREATE TABLE task (
   PRIMARY KEY (room_id, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX task_place ON task (room_id, place, lateness, key);
-CREATE INDEX task_closed ON task (room_id, closed_at DESC, key) WHERE closed_at > 0;
+CREATE INDEX task_closed ON task (room_id, closed_at DESC, key);
 CREATE INDEX task_key ON task (room_id, key);
 CREATE INDEX task_thread ON task (thread);
 CREATE INDEX task_short ON task (room_id, short);

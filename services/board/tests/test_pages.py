@@ -102,6 +102,41 @@ def test_a_page_of_what_is_ready_looks_at_so_many_rows(monkeypatch: pytest.Monke
     assert (found, pages) == (["work/last"], 3)
 
 
+def steps(board: Hub, wanted: service_pb2.Filter.ValueType) -> int:
+    """How many instructions of SQLite's machine a page of five takes."""
+    counted = 0
+
+    def count() -> int:
+        nonlocal counted
+        counted += 1
+        return 0
+
+    connection = board.tables._connection
+    connection.set_progress_handler(count, 1)
+    page = asked(board, filter=wanted, limit=5)
+    connection.set_progress_handler(None, 0)
+    assert (len(page.rows), page.needs_you, page.in_flight, page.resolved) == (5, 6, 6, 6)
+    return counted
+
+
+@pytest.mark.parametrize("wanted", FILTERS)
+def test_a_large_board_is_read_like_a_small_one(wanted: service_pb2.Filter.ValueType) -> None:
+    """A thousand tasks that are not shown, open ones and closed ones, cost a page and the numbers nothing."""
+    cost = []
+    for size in (8, 1_000):
+        board = Hub()
+        for number in range(size):
+            board.task(f"work/old-{number}", status="open" if number % 2 else "resolved")
+        board.later(days=1)
+        for number in range(6):
+            board.task(f"decisions/{number}")
+            board.task(f"work/held-{number}")
+            board.claim(f"held-{number}")
+            board.task(f"work/done-{number}", status="resolved")
+        cost.append(steps(board, wanted))
+    assert cost[1] < 1.2 * cost[0], cost
+
+
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_statements_read_what_they_show(name: str) -> None:
     """Each begins in an index at the room, and only claims, which are few, are sorted."""
