@@ -328,7 +328,8 @@ def test_a_page_ends_and_the_next_goes_on_in_the_same_day(board: Logged, monkeyp
         board.post("builder")
     board.now = START
     whole: list[str] = []
-    place, pages, totals = "", 0, {}
+    place, pages = "", 0
+    totals: dict[str, int] = {}
     while True:
         page = board.read(since="7d", before=place)
         pages += 1
@@ -401,8 +402,8 @@ def test_everything_is_on_one_day_and_sums_agree_in_every_zone(
         else:
             board.now = at
             board.write(f"context/{number}", handle)
-        day = at.astimezone(ZoneInfo(zone)).date().isoformat()
-        expected[day] = expected.get(day, 0) + 1
+        date = at.astimezone(ZoneInfo(zone)).date().isoformat()
+        expected[date] = expected.get(date, 0) + 1
     board.now = now
     page = board.read(since="60d", zone=zone)
     assert {day.date: day.counts.total for day in page.days if day.counts.total} == expected
