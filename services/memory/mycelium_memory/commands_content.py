@@ -202,7 +202,12 @@ def text_of(content: views_pb2.Content) -> str:
 
 
 def summary_of(content: views_pb2.Content) -> str:
-    """The beginning of the text, as one line."""
+    """The beginning of the text, as one line; of a document without text, such as a task, its title."""
     start = text_of(content)[: SUMMARY_CHARACTERS * 4]
-    line = " ".join(start.split())
+    line = " ".join(start.split()) or _title_of(content)
     return line if len(line) <= SUMMARY_CHARACTERS else line[: SUMMARY_CHARACTERS - 1] + "…"
+
+
+def _title_of(content: views_pb2.Content) -> str:
+    title = json.loads(content.fields_json).get("title") if content.fields_json else None
+    return "" if title is None else " ".join(str(title)[: SUMMARY_CHARACTERS * 4].split())

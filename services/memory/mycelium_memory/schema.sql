@@ -30,7 +30,7 @@ CREATE TABLE document (
   created_at INTEGER NOT NULL,
   updated_by TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
-  summary TEXT NOT NULL,              -- the beginning of the text, as one line
+  summary TEXT NOT NULL,              -- the beginning of the text, as one line; else the title
   PRIMARY KEY (room_id, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX document_folded ON document (room_id, folded);

@@ -46,7 +46,7 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
-    version=1,
+    version=2,
     filters=(subjects.of_service(model.MEMORY), *rooms_seen.FILTERS),
     apply={
         events_pb2.DocumentWritten: projection.document_written,

@@ -57,6 +57,21 @@ def test_with_a_synthesis_it_is_what_changed_since(demo: Hub) -> None:
     assert found.since == found.synthesis.updated_at
 
 
+def test_a_document_without_text_is_told_by_its_title(demo: Hub) -> None:
+    """A task that has but a title; lists and versions show it, too. With a text, the text is shown."""
+    demo.write("work/ship", "", fields_json='{"title": "Ship  passkey\\nlogin", "status": "open"}')
+    demo.write("work/plain", " \n", fields_json='{"status": "open"}')
+    demo.write("work/number", "", fields_json='{"title": 502}')
+    found = caught_up(demo)
+
+    assert {one.key: one.summary for one in found.documents} == {
+        "work/ship": "Ship passkey login", "work/plain": "", "work/number": "502",
+    }  # fmt: skip
+    assert [one.summary for one in demo.versions("work/ship")] == ["Ship passkey login"]
+    demo.write("work/ship", "by Friday")
+    assert demo.get("work/ship").summary == "by Friday"
+
+
 def test_a_moment_may_be_asked_for(demo: Hub) -> None:
     """The synthesis is shown beside it; a time that is none is refused."""
     demo.write("a", "x")

@@ -105,7 +105,7 @@ class ChangedDocument(_message.Message):
     removed: _builtins.bool
     """Whether it was removed."""
     summary: _builtins.str
-    """The beginning of its text, as one line; empty when it was removed."""
+    """The beginning of its text, as one line, its title where it has none; empty when it was removed."""
     thread: _builtins.str
     """Id of its thread."""
     @_builtins.property

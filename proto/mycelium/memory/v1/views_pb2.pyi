@@ -286,7 +286,7 @@ class Document(_message.Message):
     thread: _builtins.str
     """Id of the thread in which it is discussed."""
     summary: _builtins.str
-    """The beginning of its text, as one line."""
+    """The beginning of its text, as one line; its title where it has none."""
     sequence: _builtins.int
     """Sequence of the version's fact."""
     @_builtins.property
@@ -353,7 +353,7 @@ class Version(_message.Message):
     removed: _builtins.bool
     """Whether it is a removal: then there is nothing to read."""
     summary: _builtins.str
-    """The beginning of its text, as one line."""
+    """The beginning of its text, as one line; its title where it has none."""
     bytes: _builtins.int
     """How many bytes its text has."""
     origin: Global___Origin.ValueType

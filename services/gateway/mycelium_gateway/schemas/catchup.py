@@ -70,7 +70,7 @@ class Change(Shape):
     updated_by: str = Field(description="Who wrote this version, or removed the document.")
     updated_at: str
     removed: bool
-    summary: str = Field(description="The beginning of its text, as one line.")
+    summary: str = Field(description="The beginning of its text, as one line; its title where it has none.")
     thread: str
 
 

@@ -136,7 +136,7 @@ class ListedMemory(Memory):
 
     model_config = shown_as({**MEMORY, "summary": "Rooms are folders; memory is markdown files."})
 
-    summary: str = Field(description="The beginning of its text, as one line.")
+    summary: str = Field(description="The beginning of its text, as one line; its title where it has none.")
 
 
 class MemoryPage(Shape):
@@ -170,7 +170,7 @@ class Version(Shape):
     updated_by: str = Field(description="Who wrote it, or removed the document.")
     updated_at: str
     removed: bool = Field(description="Whether it is a removal: then there is nothing to read.")
-    summary: str = Field(description="The beginning of its text, as one line.")
+    summary: str = Field(description="The beginning of its text, as one line; its title where it has none.")
     bytes: int
     origin: Literal["call", "file", "import"]
     moved_from: str | None = Field(description="The key that it had before its file was renamed.")
