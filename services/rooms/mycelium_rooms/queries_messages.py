@@ -11,10 +11,11 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_rooms import loads_deliveries, lookup, views
-from mycelium_rooms.model import RoomRow, session_of
+from mycelium_rooms.model import NOTICE, RoomRow, session_of
 
 HISTORY_BYTES = 4 * 1024 * 1024
 EARLIER, EARLIER_BYTES = 30, 256 * 1024
+EARLIER_LOOKED_AT = 300  # messages, of which those that are notices are none to an agent
 FEED, FEED_MOST = 500, 5_000
 ROOMS_MOST = 500
 
@@ -103,10 +104,12 @@ def _earlier(
     found: list[views_pb2.Message] = []
     size = 0
     after = spoke[0] if spoke else 0
-    for row in tables.iterate(sql, room.id, message.thread, message.sequence, after, EARLIER):
+    for row in tables.iterate(sql, room.id, message.thread, message.sequence, after, EARLIER_LOOKED_AT):
         before = views.message(row, clock.millis(context.now))
+        if before.message_type == NOTICE:
+            continue
         size += before.ByteSize()
-        if size > EARLIER_BYTES:
+        if size > EARLIER_BYTES or len(found) == EARLIER:
             break
         found.append(before)
     return reversed(found)

@@ -86,6 +86,19 @@ def test_a_notice_stands_in_the_channel_and_wakes_whom_it_names_to_it(demo: Hub)
     assert shown.reason == ASSIGNED
 
 
+def test_a_notice_is_nothing_that_was_said_before(demo: Hub) -> None:
+    """However many there are, a mention comes with the talk that led up to it."""
+    said = [demo.post(f"talk {number}").id for number in range(3)]
+    for _ in range(40):
+        request = notice(demo, message_type="notice", kind="claimed")
+        request.ClearField("thread")
+        demo.ask(request)
+    said.append(demo.post("more talk").id)
+    mention = demo.post("@engineer now")
+    shown = demo.ask(service_pb2.GetDeliveryRequest(room="demo", message=mention.id), "engineer")
+    assert [message.id for message in shown.earlier] == said
+
+
 def test_who_is_no_member_is_passed_over(demo: Hub) -> None:
     """Who left, who never was; nothing is stored when it would be for nobody, if that was asked."""
     demo.agent("gone")
