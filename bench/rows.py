@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import board, engines, findable, growth, large, many, posts, search, servers, vectors
+from bench import board, claims, engines, findable, growth, large, many, posts, search, servers, vectors
 from bench.harness import Contender, Row, now_ms
 from bench.peers.rows import ROWS as PEERS
 from bench.wire import Wire
@@ -207,6 +207,8 @@ ROWS: dict[str, tuple[Make, int, int]] = {
     "findable": (findable.written, 3, 30),
     "by-hand": (findable.by_hand, 2, 1),
     "board": (board.boards, 5, 20),
+    "claims": (claims.claims, 5, 30),
+    "leases": (claims.leases, 1, 10_000),
     "vectors": (vectors.rooms, 3, 200),
     "embedding": (vectors.embedding, 3, 40),
     "search": (search.tenth, 3, 100),
