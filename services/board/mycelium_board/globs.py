@@ -152,7 +152,7 @@ def _readings(parts: list[str]) -> Iterable[Piece]:
 
 
 def _segment(text: str) -> Piece:
-    """The tokens of a segment: at least one character long, so that no path has an empty one."""
+    """The tokens of a segment. That no path has an empty one need not be said: stars that meet there meet elsewhere."""
     if text == "**":
         return DEEP
     tokens: list[Token] = []
@@ -160,7 +160,7 @@ def _segment(text: str) -> Piece:
     while place < len(text):
         letter, place = text[place], place + 1
         if letter == "\\":
-            tokens.extend(text[place : place + 1])
+            tokens.append(text[place : place + 1] or letter)
             place += 1
         elif letter == "*":
             if tokens[-1:] != [Free.STAR]:
@@ -172,8 +172,6 @@ def _segment(text: str) -> Piece:
             place = end + 1
         else:
             tokens.append(letter)
-    if all(token is Free.STAR for token in tokens):
-        return (ANY, Free.STAR)
     return tuple(tokens)
 
 
@@ -222,7 +220,7 @@ def _piece(segments: list[Piece], *, is_deep: bool) -> Piece:
     while segments and segments[-1] == DEEP:
         segments.pop()
     tokens: list[Token] = []
-    for segment in segments or [(ANY, Free.STAR)]:
+    for segment in segments or [(Free.STAR,)]:
         if segment != DEEP:
             tokens.extend((*segment, SLASH))
         elif tokens[-SKIP:] != [FORK, Free.DEEP, SLASH]:

@@ -148,6 +148,10 @@ def test_an_old_token_is_refused_whoever_has_it_now(board: Hub) -> None:
         refusal = board.refused("lease.lost", request)
         assert refusal.extras == {"holder": ["builder"], "pattern": ["src"], "lost": [AUTH]}
     assert listed(board) == [("sec", "docs"), ("builder", "src")]
+    reserve(board, AUTH, by="builder")
+    for handle in ("sec", "builder"):
+        board.refused("lease.lost", releasing((AUTH, old.token)), handle)
+    assert len(listed(board)) == 3
 
 
 def test_without_a_token_the_handle_counts(board: Hub) -> None:
