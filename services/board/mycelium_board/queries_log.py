@@ -26,7 +26,7 @@ from mycelium_kernel.tables import Tables
 TARGET = 5  # a nudge: a few things a day
 PEOPLE = 200  # of a day that are shown, those who did most
 PAGE_BYTES = 512 * 1024  # a page ends here, reckoned as the JSON that it becomes; the rest is on the next one
-DAY_BYTES, PERSON_BYTES, ENTRY_BYTES = 400, 120, 200  # of what is around the texts
+DAY_BYTES, PERSON_BYTES, ENTRY_BYTES = 300, 90, 120  # of what is around the texts
 RESOLVED = frozenset(
     {log_pb2.LOG_WHAT_RESOLVED, log_pb2.LOG_WHAT_PROMOTED, log_pb2.LOG_WHAT_DISMISSED, log_pb2.LOG_WHAT_ANSWERED}
 )

@@ -7,7 +7,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mycelium_board import days
@@ -20,6 +20,7 @@ HOUR_MS = 3_600_000
 WEDNESDAY = date(2026, 8, 19)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(ZONES), st.dates(date(1972, 1, 2), date(2099, 1, 1)), st.integers(0, 400), st.data())
 def test_every_moment_is_in_one_day_and_that_is_the_one_on_the_calendar(
     name: str, first: date, length: int, data: st.DataObject
@@ -88,6 +89,7 @@ def test_a_period_is_whole_days(wanted: Wanted, first: date, last: date) -> None
     assert days.period(wanted, WEDNESDAY) == (first, last)
 
 
+@settings(deadline=None)
 @given(st.dates(date(1980, 1, 1), date(2100, 1, 1)))
 def test_weeks_begin_on_monday_and_follow_each_other(today: date) -> None:
     """On whatever day it is asked."""

@@ -383,7 +383,7 @@ MOMENTS = st.integers(0, 40 * 24 * 4 - 1).map(lambda quarter: START - timedelta(
 HANDLES = st.sampled_from(["sec", "builder", "avery"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(MOMENTS, HANDLES, st.booleans()), max_size=40),
     st.sampled_from(ZONES),
