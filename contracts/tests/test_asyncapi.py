@@ -14,6 +14,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from mycelium.board.v1 import events_pb2 as board_events_pb2
+from mycelium.board.v1 import reservations_pb2
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
@@ -26,14 +28,20 @@ CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = yaml.safe_load((CONTRACTS / "asyncapi.yaml").read_text(encoding="utf-8"))
 OPENAPI: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
 L9: dict[str, Any] = json.loads((CONTRACTS / "l9.json").read_text(encoding="utf-8"))
-FACTS = (events_pb2, engine_events_pb2, memory_events_pb2)
+FACTS = (events_pb2, engine_events_pb2, memory_events_pb2, board_events_pb2)
+# Those that stand beside what is asked about them.
+BESIDE = (
+    reservations_pb2.PatternsReserved,
+    reservations_pb2.ReservationsRenewed,
+    reservations_pb2.ReservationsEnded,
+)
 LIVE_EVENTS = frames.LIVE_EVENTS | frames.MEMORY_EVENTS
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"
 
 
 def fact_types() -> dict[str, type[Message]]:
     """The events of the protocol: messages of `events.proto` that are no state."""
-    return {
+    return {kind.DESCRIPTOR.name: kind for kind in BESIDE} | {
         name: getattr(module, name)
         for module in FACTS
         for name in module.DESCRIPTOR.message_types_by_name
@@ -159,6 +167,21 @@ def test_a_ping_has_the_shape_that_is_listed() -> None:
     name, data = data_of(ping)
     assert (name, errors_of(name, data)) == ("ping", [])
     assert data["message_id"] == data_of(whole)[1]["id"]
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"task": "work/x", "thread": ROOM, "title": "X", "row_kind": "task", "holder": "a"}]
+)
+def test_a_notice_has_the_shape_that_is_listed(told: dict[str, str]) -> None:
+    """It stands in the room's order, so it has an id; one that a bundle brought may say little."""
+    post = events_pb2.MessagePosted(
+        message_id=ROOM, message_type="notice", kind="claimed", sender_handle="bob", metadata_json=json.dumps(told)
+    )
+    frame = frames.live("e", 7, post, "demo")
+    name, data = data_of(frame)
+    assert frame.startswith(b"id: e-7\n")
+    assert (name, errors_of(name, data), data["by"]) == ("notice", [], "bob")
+    assert data["thread"] == told.get("thread")
 
 
 def test_the_kinds_of_notices_are_those_of_the_reference() -> None:

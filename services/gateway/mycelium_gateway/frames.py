@@ -8,6 +8,8 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from mycelium.board.v1 import events_pb2 as board_events_pb2
+from mycelium.board.v1 import reservations_pb2
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.memory.v1 import changes_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
@@ -90,7 +92,7 @@ MEMORY_EVENTS: dict[type[Message], LiveEvent] = {
         lambda fact, sequence, room: shapes_memory.change(change_of(fact, sequence), room),
     ),
 }
-# Facts that are nobody's business but their queue's, or of no one room.
+# Facts that are nobody's business but their queue's, or of no one room, or that a notice tells of.
 UNSEEN: tuple[type[Message], ...] = (
     events_pb2.RoomCreated,
     events_pb2.UserSaved,
@@ -100,6 +102,11 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.FactsImported,
     events_pb2.RoomImported,
     engine_events_pb2.SpendingSaved,
+    board_events_pb2.TaskMoved,
+    board_events_pb2.ClaimRenewed,
+    reservations_pb2.PatternsReserved,
+    reservations_pb2.ReservationsRenewed,
+    reservations_pb2.ReservationsEnded,
     memory_events_pb2.DocumentsImported,
     memory_events_pb2.SubscriptionSet,
     memory_events_pb2.SubscriptionEnded,
