@@ -346,6 +346,13 @@ def test_a_page_ends_and_the_next_goes_on_in_the_same_day(board: Logged, monkeyp
     assert sum(totals.values()) == 120
 
 
+def test_a_page_after_the_end_of_a_day_begins_with_the_day_before(board: Logged) -> None:
+    """What was left of a day may have gone to its top meanwhile: the messages of a member stand at the last of them."""
+    board.write("context/stack")
+    place = queries_log.cursor(queries_log.Place(clock.millis(board.now), len(board.facts)))
+    assert [day.date for day in board.read(since="2d", before=place).days] == ["2026-01-04"]
+
+
 def test_a_million_messages_are_few_rows(board: Logged) -> None:
     """As many as there are quarters of an hour in which a member said something."""
     for number in range(3_000):
@@ -379,7 +386,29 @@ def test_tables_are_the_same_from_zero(board: Logged) -> None:
     assert board.tables.dump() == rebuilt(board.facts).dump()
 
 
-MOMENTS = st.integers(0, 40 * 24 * 4 - 1).map(lambda quarter: START - timedelta(minutes=15 * quarter + 7))
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("now", [datetime(2026, 3, 9, 3, 59, tzinfo=UTC), datetime(2026, 11, 2, 4, 59, tzinfo=UTC)])
+def test_what_is_beside_midnight_is_on_its_own_day(zone: str, now: datetime) -> None:
+    """The first and the last moment of a day, of messages and of documents; clocks change on one of these days."""
+    board = Logged(now=now)
+    empty = board.read(since="6d", zone=zone).days
+    for day in empty[1:]:
+        for moment in (day.begins_at.ToDatetime(UTC), day.ends_at.ToDatetime(UTC) - timedelta(milliseconds=1)):
+            board.now = moment
+            board.post()
+            board.write(f"context/{moment:%d-%H}")
+    board.now = now
+    found = board.read(since="6d", zone=zone).days
+    assert [day.counts.total for day in found] == [0, 4, 4, 4, 4, 4]
+    assert [day.total for day in board.read(since="6d", zone=zone).calendar][-6:] == [4, 4, 4, 4, 4, 0]
+
+
+# Quarters of a day in UTC that are beside a midnight of one of the zones, at either of its offsets.
+MIDNIGHTS = (0, 10, 14, 16, 20, 40, 52, 54, 73)
+QUARTERS = st.sampled_from([quarter % 96 for midnight in MIDNIGHTS for quarter in (midnight - 1, midnight)])
+MOMENTS = st.tuples(st.integers(2, 39), QUARTERS, st.integers(0, 14)).map(
+    lambda drawn: timedelta(minutes=15 * drawn[1] + drawn[2]) - timedelta(days=drawn[0])
+)
 HANDLES = st.sampled_from(["sec", "builder", "avery"])
 
 
@@ -390,13 +419,13 @@ HANDLES = st.sampled_from(["sec", "builder", "avery"])
     st.sampled_from([datetime(2026, 3, 9, 3, 59, tzinfo=UTC), datetime(2026, 11, 2, 4, 59, tzinfo=UTC), START]),
 )
 def test_everything_is_on_one_day_and_sums_agree_in_every_zone(
-    done: list[tuple[datetime, str, bool]], zone: str, now: datetime
+    done: list[tuple[timedelta, str, bool]], zone: str, now: datetime
 ) -> None:
     """Also where clocks change: the total of the days is what happened, for each of the members too."""
     board = Logged(now=now)
     expected: dict[str, int] = {}
-    for number, (moment, handle, is_message) in enumerate(done):
-        at = moment + (now - START)
+    for number, (after, handle, is_message) in enumerate(done):
+        at = now.replace(hour=0, minute=0) + after
         if is_message:
             board.post(handle, at=at)
         else:
