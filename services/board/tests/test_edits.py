@@ -202,8 +202,10 @@ def test_concerns_that_nobody_takes_up_are_closed() -> None:
     ending = service_pb2.ExpireConcernRequest(room_id=board.room_id, document_id=document_id)
     board.later(days=6, hours=23)
     assert not board.ask(ending, "").expired
-    board.claim("work/worry", ttl_s=3 * 24 * 3600)
-    board.later(days=2)
+    board.claim("work/worry", ttl_s=7 * 24 * 3600)
+    board.later(days=6, hours=23)
+    board.renew("work/worry")
+    board.later(hours=2)
     assert not board.ask(ending, "").expired
     board.release("work/worry")
     board.later(days=7)

@@ -12,7 +12,7 @@ from mycelium.memory.v1 import service_pb2 as memory_pb2
 from mycelium_board import lookup, model, notices, reactions
 from mycelium_kernel import clock, events, headers, subjects, testing
 from mycelium_kernel.service import Stored
-from services.board.tests.live import live
+from services.board.tests.live import BOUND_S, live
 
 
 async def test_a_pipeline_runs_by_its_notices(nats_server: testing.NatsServer, tmp_path: Path) -> None:
@@ -126,7 +126,11 @@ async def _concern_ends(server: testing.NatsServer, folder: Path, *, private: bo
     async with live(server, folder, boards=0, private=private) as hub:
         await hub.write("work/worry", "worry", kind="concern")
         await hub.add_board(now=lambda: clock.system_clock() + timedelta(days=8))
-        await hub.notices(lambda told: bool(told) and told[-1]["kind"] == "expired")
-        shown = await hub.ask(memory_pb2.GetDocumentRequest(room="demo", key="work/worry"))
-        assert json.loads(shown.document.content.fields_json)["status"] == "dismissed"
+        await hub.told("filed work/worry", "expired work/worry")
+        async with asyncio.timeout(BOUND_S):
+            while True:
+                shown = await hub.ask(memory_pb2.GetDocumentRequest(room="demo", key="work/worry"))
+                if json.loads(shown.document.content.fields_json).get("status") == "dismissed":
+                    break
+                await asyncio.sleep(0.02)
         assert shown.document.updated_by == ("avery" if private else "hub")
