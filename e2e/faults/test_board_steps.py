@@ -1,5 +1,6 @@
 """Somebody dies at each step of a claim and of a resolve: the move and what its document says happen both, once."""
 
+import contextlib
 import json
 from itertools import product
 from pathlib import Path
@@ -29,11 +30,12 @@ class Trap:
     def __init__(self, hub: Hub, path: Path) -> None:
         self.hub, self.path = hub, path
 
-    def set(self, step: str, victim: str) -> None:
-        """The next board that comes to that step kills itself, or the other one that is meant."""
-        until(lambda: is_running(self.hub.processes().get(victim, 0)), f"{victim} runs")
-        pid = 0 if victim == "board" else self.hub.processes()[victim]
-        self.path.write_text(json.dumps({"step": step, "pid": pid}))
+    def set(self, step: str, *victims: str) -> None:
+        """The next board that comes to that step kills those, the last of which may be `board`: itself."""
+        for victim in victims:
+            until(lambda victim=victim: is_running(self.hub.processes().get(victim, 0)), f"{victim} runs")  # type: ignore[misc]
+        pids = [0 if victim == "board" else self.hub.processes()[victim] for victim in victims]
+        self.path.write_text(json.dumps({"step": step, "pids": pids}))
 
     @property
     def was_sprung(self) -> bool:
@@ -66,9 +68,16 @@ def until_told(tasks: Tasks, key: str, *told: str) -> None:
     until(lambda: sorted(tasks.notices(key)) == sorted(told), f"{told} of {key}: {tasks.notices(key)}", FOLLOWS_S)
 
 
+def answers(hub: Hub) -> bool:
+    """Whether its gateways are back."""
+    with contextlib.suppress(OSError):
+        return bool(hub.api.get("/health").json["status"] == "ok")
+    return False
+
+
 @requirement("board:steps")
 def test_whoever_dies_at_a_step_a_move_and_its_document_happen_both_and_once(make_hub: MakeHub, tmp_path: Path) -> None:
-    """The board, NATS or memory; then the client with the board, so that nobody ever asks again."""
+    """The board, NATS or memory; then board, client and gateways at once, so that nobody ever asks again."""
     path = tmp_path / "step.json"
     hub = make_hub(switched_on(STEP) | {"E2E_STEP": str(path)})
     room = Room(hub.api, hub.machine, "steps").create()
@@ -92,7 +101,8 @@ def test_whoever_dies_at_a_step_a_move_and_its_document_happen_both_and_once(mak
         key = f"work/left-{step}"
         tasks.write(key, status="open")
         token = json.loads(tasks.insist("claim", key, "sec").body)["token"]
-        trap.set(step, "board")
+        trap.set(step, "gateway", "gateway-2", "board")
         tasks.send_and_die("resolve", key, "sec", token=token)
         until(lambda: trap.was_sprung, f"a board came to {step}")
+        until(lambda: answers(hub), "the hub answers again", FOLLOWS_S)
         check_resolved(tasks, key, token)

@@ -1,6 +1,6 @@
 """Not a bug but a fault: something dies at one step of what a board does, once, as a file says.
 
-The file of `E2E_STEP` is JSON: `step`, and `pid` of who is killed there, 0 for the board itself. Steps: `stored` (the
+The file of `E2E_STEP` is JSON: `step`, and `pids` of who is killed there, 0 for the board itself. Steps: `stored` (the
 fact of a claim or a move is on disk), `asks` (the task's document is about to be changed), `asked` (it was).
 """
 
@@ -26,8 +26,9 @@ def _reach(step: str) -> None:
         os.rename(path, f"{path}.taken")
     except (OSError, ValueError):  # there is none, or it is being written
         return
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(told["pid"] or os.getpid(), signal.SIGKILL)
+    for pid in told["pids"]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid or os.getpid(), signal.SIGKILL)
 
 
 def patch(run: Any) -> None:
