@@ -149,6 +149,7 @@ def test_what_a_move_wrote_is_no_edit(board: Hub) -> None:
     board.ask(moving(views_pb2.MOVE_BLOCKED, KEY, on="#502"))
     move = len(board.facts)
     board.task(KEY, assignee="@builder")
+    assert board.tables.one("SELECT blocked_by FROM task") == ("#502",), "what the move said counts until then"
     board.task(KEY, status="blocked", blocked_by="#502", assignee="@builder", move=move)
     assert settled(board) == ["filed by avery", "assigned by avery"]
     assert board.tables.one("SELECT moved_status, status, blocked_by FROM task") == ("", "blocked", "#502")
