@@ -185,7 +185,7 @@ def told(asked: Asked, key: str, got: crowd.Answer) -> Answer:
         return Answer("row", row["holder"], ends=moment(row["expires_at"])) if row else Answer("row")
     if "expires_at" in said:
         return Answer("claim", said["holder"], said["token"] or 0, moment(said["expires_at"]))
-    return Answer("done", said.get("held_by") or "")
+    return Answer("done", "" if asked.what == "release" else said.get("held_by") or "")
 
 
 def moment(text: str | None) -> int:
