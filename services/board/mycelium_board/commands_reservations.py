@@ -44,7 +44,8 @@ def reserve(loaded: Reserving, request: pb.ReserveRequest, context: Context) -> 
     if not loaded.is_known:
         raise unregistered(loaded.room.name, by)
     if loaded.task and loaded.task.is_closed:
-        raise Refusal("task.closed", f"{loaded.task.key} is {loaded.task.status}", next=_again(loaded, "memory get"))
+        opening = _again(loaded, f"memory set {_word(loaded.task.key)} -m status=open")
+        raise Refusal("task.closed", f"{loaded.task.key} is {loaded.task.status}", next=opening)
     asked, standing = _patterns(request.patterns), known(loaded.entity)
     live = [one for one in standing if is_live(one, context.now)]
     mine = {one.pattern: one for one in live if one.holder == by}
@@ -55,7 +56,7 @@ def reserve(loaded: Reserving, request: pb.ReserveRequest, context: Context) -> 
         raise _held(loaded, in_the_way)
     if not new:
         return Done(pb.ReserveResponse(reserved=[mine[pattern] for pattern in asked]))
-    _check_room(len(live) - len(taken) + len(new), len(mine) + len(new), len(taken))
+    _check_room(loaded, len(live) - len(taken) + len(new), len(mine) + len(new), len(taken))
     event = pb.PatternsReserved(
         room_id=loaded.room.id,
         room=loaded.room.name,
@@ -159,10 +160,11 @@ def _in_the_way(patterns: Iterable[str], reservations: list[Reservation]) -> lis
     return [(pattern, reservations[number]) for pattern in patterns for number in net.meeting(globs.parse(pattern))]
 
 
-def _check_room(room: int, holder: int, taken: int) -> None:
+def _check_room(loaded: Reserving, room: int, holder: int, taken: int) -> None:
+    """Refused when so many would stand then in the room, or of the holder, or so many would end by force."""
     if room > MOST or holder > MOST_HELD:
         detail = f"a room has at most {MOST} reservations, {MOST_HELD} of one holder; release some, or reserve a folder"
-        raise Refusal("reservation.full", detail, next="mycelium board reserve")
+        raise Refusal("reservation.full", detail, next=_again(loaded, "board reserve"))
     if taken > MOST_OVER:
         raise Refusal("request.invalid", f"that would end {taken} reservations; at most {MOST_OVER} end by force")
 
@@ -256,8 +258,8 @@ def _held(loaded: Reserving, in_the_way: list[tuple[str, Reservation]]) -> Refus
     )
 
 
-def _word(pattern: str) -> str:
-    return shlex.quote(pattern)
+def _word(text: str) -> str:
+    return shlex.quote(text)
 
 
 def _again(loaded: Reserving, words: str) -> str:

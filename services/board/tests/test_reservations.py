@@ -202,7 +202,8 @@ def test_a_task_that_is_closed_ends_what_was_reserved_for_it(board: Hub) -> None
     reserve(board, "other")
     board.resolve("work/login", "avery")
     closed_by = len(board.facts)
-    board.refused("task.closed", reserving("x", task="work/login"))
+    refusal = board.refused("task.closed", reserving("x", task="work/login"))
+    assert refusal.next == "mycelium memory set work/login -m status=open --room demo"
     board.task("work/login", status="resolved", move=closed_by)
     board.task("work/login", status="open")
     reserve(board, "src/new", task="work/login")
@@ -290,7 +291,7 @@ def test_a_room_and_a_holder_have_bounds(board: Hub, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(commands_reservations, "MOST", 4)
     monkeypatch.setattr(commands_reservations, "MOST_OVER", 2)
     reserve(board, "a/1", "a/2", "a/3", ttl_s=60)
-    board.refused("reservation.full", reserving("a/4"))
+    assert board.refused("reservation.full", reserving("a/4")).next == "mycelium board reserve --room demo"
     board.refused("reservation.full", reserving("b", "c"), "builder")
     assert reserve(board, "b", by="builder", ttl_s=60)
     assert "would end 3" in board.refused("request.invalid", reserving("a", force=True), "builder").detail
