@@ -100,7 +100,7 @@ def _page(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) -
     graph, only_ready = readiness.Graph(tables, wanted.room.id), which == service_pb2.FILTER_READY
     for number, found in enumerate(_found(tables, which, wanted)):
         shown = _build(graph, found, wanted.group)
-        is_over = only_ready and number >= LOOKED_AT
+        is_over = number > 0 and (graph.is_spent or (only_ready and number >= LOOKED_AT))
         if shown.ready or not only_ready:
             size += shown.ByteSize() + NAMES_BYTES
             is_over |= len(page.rows) >= wanted.limit or (size > PAGE_BYTES and bool(page.rows))

@@ -2,26 +2,31 @@
 
 A task waits for the open tasks that its `depends-on` names. A task that is a part of another makes nobody wait. Where
 waiting leads back to where it began, through parts too, nobody of that cycle waits for another of it: they would wait
-for ever. Only open tasks are looked at, and of them those that are reached from the one that is asked for.
+for ever. Only open tasks are looked at, and of them those that are reached from the one that is asked for; so many at
+most for one answer: in a tangle that is larger than that nobody is excused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from mycelium.board.v1 import views_pb2
 from mycelium_board import lookup
 from mycelium_board.edges import DEPENDS_ON, PART_OF
 from mycelium_board.model import CLOSED, Task
+from mycelium_board.tangles import Tangles
 from mycelium_kernel import clock
 from mycelium_kernel.tables import Tables
 
 READY, DONE, BLOCKED, WAITING, HELD = "", "closed", "blocked", "waiting", "held"
 NAMED = 3  # keys in one line
+CYCLE = 20  # keys of a cycle that are shown
 PARTS = 500  # keys of parts that are shown of one task
-Next = Callable[[Task], list[Task]]
+MOST_WORK = 40_000  # links that are looked at for one answer; what takes longer counts for several
+STATEMENT, LIGHT = 4, 8  # links that take as long as one statement; keys of a cycle that take as long as one link
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Why:
     waits_for: tuple[str, ...] = ()
     cycle: tuple[str, ...] = ()
     line: str = ""
+    cycle_more: int = 0  # how many of the cycle are not named
 
 
 def why_not_ready(tables: Tables, room_id: str, task: Task, now: datetime, graph: Graph | None = None) -> Why:
@@ -48,23 +54,24 @@ def judge(graph: Graph, task: Task, holder: str, expires_at: int) -> Why:
     """The same, of a task whose holder and the end of whose claim are known."""
     if task.is_closed:
         return Why(DONE, line=task.status)
-    waits_for, cycle = graph.waiting(task)
+    waits_for, whole = graph.waiting(task)
+    cycle, more_around = whole[:CYCLE], len(whole[CYCLE:])
     if task.is_blocked:
         line = f"waiting on {task.blocked_by}" if task.blocked_by else "blocked"
-        return Why(BLOCKED, waits_for, cycle, line)
+        return Why(BLOCKED, waits_for, cycle, line, more_around)
     if waits_for:
         more = f" and {len(waits_for) - NAMED} more" if len(waits_for) > NAMED else ""
-        return Why(WAITING, waits_for, cycle, f"after {', '.join(waits_for[:NAMED])}{more}")
+        return Why(WAITING, waits_for, cycle, f"after {', '.join(waits_for[:NAMED])}{more}", more_around)
     if holder:
-        return Why(HELD, waits_for, cycle, f"held by @{holder} until {clock.rfc3339(expires_at)}")
-    return Why(READY, waits_for, cycle)
+        return Why(HELD, waits_for, cycle, f"held by @{holder} until {clock.rfc3339(expires_at)}", more_around)
+    return Why(READY, waits_for, cycle, "", more_around)
 
 
 def waited(tables: Tables, room_id: str, task: Task, closed: int) -> list[Task]:
     """The open tasks that waited for one that was closed, or removed, at that place in the log."""
     graph = Graph(tables, room_id, as_open={task.document_id})
-    found = graph.dependents(task, closed)
-    return [one for one in found if task.document_id not in graph.around(one)]
+    around = graph.around(task)
+    return [one for one in graph.dependents(task, closed) if one.document_id not in around]
 
 
 def fill(graph: Graph, row: views_pb2.Row) -> None:
@@ -76,9 +83,10 @@ def fill(graph: Graph, row: views_pb2.Row) -> None:
     row.ready, row.reason = why.reason == READY, why.line
     row.waits_for.extend(why.waits_for)
     row.cycle.extend(why.cycle)
+    row.cycle_more = why.cycle_more
     parent = graph.parent(task)
     row.parent = parent.key if parent else ""
-    row.parts.extend(part.key for part in graph.parts(task)[:PARTS])
+    row.parts.extend(part.key for part in graph.parts(task))
 
 
 class Graph:
@@ -90,105 +98,105 @@ class Graph:
     def __init__(self, tables: Tables, room_id: str, as_open: Collection[str] = ()) -> None:
         self._tables, self._room_id, self._as_open = tables, room_id, as_open
         self._named: dict[str, Task | None] = {}
-        self._onward: dict[str, list[Task]] = {}
-        self._back: dict[str, list[Task]] = {}
+        self._written: dict[tuple[str, str], list[str]] = {}
+        self._met: dict[str, Task] = {}
+        self._work = 0
+        self._tangles = Tangles(self._onward, self._back, lambda: self.is_spent)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so much was looked at that this answer has to end."""
+        return self._work > MOST_WORK
 
     def waiting(self, task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The keys of what an open task waits for, and those of the cycle that it is in."""
         around = self.around(task)
         waits_for = tuple(one.key for one in self.needed(task) if one.document_id not in around)
-        return waits_for, self._cycle(task, around) if around else ()
+        return waits_for, self._cycle(task) if around else ()
 
     def needed(self, task: Task) -> list[Task]:
         """The open tasks that its document names as those it depends on."""
-        found = (self.named(target) for target in self._targets(task, DEPENDS_ON))
-        return _once(one for one in found if one and self._is_open(one))
+        return _once(self._needed(task))
 
     def parent(self, task: Task) -> Task | None:
         """The task that it is a part of, if that is there."""
         return next((self.named(target) for target in self._targets(task, PART_OF)), None)
 
     def parts(self, task: Task) -> list[Task]:
-        """The tasks that are a part of it, by key."""
-        return sorted(self._naming(task, PART_OF), key=lambda part: part.key)
+        """The tasks that are a part of it, by key; so many as are shown."""
+        return sorted(islice(self._naming(task, PART_OF), PARTS), key=lambda part: part.key)
 
     def dependents(self, task: Task, before: int) -> list[Task]:
-        """The open tasks that depend on it since before a place in the log."""
-        return [one for one in self._naming(task, DEPENDS_ON, before) if self._is_open(one)]
+        """The open tasks that depend on it since before a place in the log, by key."""
+        found = _once(one for one in self._naming(task, DEPENDS_ON, before) if self._is_open(one))
+        return sorted(found, key=lambda one: one.key)
 
     def around(self, task: Task) -> Collection[str]:
-        """The documents of those from which waiting leads to a task and to which it leads from it; without it, none.
+        """The documents of those from which waiting leads to a task and to which it leads from it; without it, none."""
+        self._met[task.document_id] = task
+        return self._tangles.of(task.document_id).within
 
-        Two searches go side by side, onward and back: the one that ends first has seen enough, and whole boards hang
-        on one task in one direction only.
-        """
-        onward, back = _Search(self.onward), _Search(self.back)
-        if not back.look(task) or not onward.look(task):
-            return ()
-        while onward.waiting and back.waiting:
-            back.step()
-            onward.step()
-        over, other = (onward, self.back) if not onward.waiting else (back, self.onward)
-        if task.document_id not in over.seen:
-            return ()
-        within = _Search(other, over.seen)
-        within.look(task)
-        while within.waiting:
-            within.step()
-        return within.seen
-
-    def onward(self, task: Task) -> list[Task]:
+    def _onward(self, document_id: str) -> Iterator[str]:
         """What it needs, and the open tasks that are its parts."""
-        known = self._onward.get(task.document_id)
-        if known is None:
-            parts = [part for part in self.parts(task) if self._is_open(part)]
-            known = self._onward[task.document_id] = _once([*self.needed(task), *parts])
-        return known
+        task = self._met[document_id]
+        yield from self._meet(self._needed(task))
+        yield from self._meet(self._naming(task, PART_OF))
 
-    def back(self, task: Task) -> list[Task]:
+    def _back(self, document_id: str) -> Iterator[str]:
         """The open tasks that need it, and the one that it is a part of."""
-        known = self._back.get(task.document_id)
-        if known is None:
-            parent = self.parent(task)
-            above = [parent] if parent and self._is_open(parent) else []
-            needing = [one for one in self._naming(task, DEPENDS_ON) if self._is_open(one)]
-            known = self._back[task.document_id] = _once([*above, *needing])
-        return known
+        task = self._met[document_id]
+        parent = self.parent(task)
+        yield from self._meet([parent] if parent else [])
+        yield from self._meet(self._naming(task, DEPENDS_ON))
+
+    def _meet(self, tasks: Iterable[Task]) -> Iterator[str]:
+        """The documents of those that are open, while more may be looked at."""
+        self._work += STATEMENT
+        for task in tasks:
+            if self.is_spent:
+                return
+            if self._is_open(task):
+                self._met[task.document_id] = task
+                yield task.document_id
+
+    def _needed(self, task: Task) -> Iterator[Task]:
+        for target in self._targets(task, DEPENDS_ON):
+            self._work += 1
+            found = self.named(target)
+            if found and self._is_open(found):
+                yield found
 
     def named(self, target: str) -> Task | None:
         """The task that a document means by a name."""
         if target not in self._named:
+            self._work += STATEMENT
             found = lookup.named(self._tables, self._room_id, target)
             self._named[target] = found[0] if found else None
         return self._named[target]
 
-    def _cycle(self, task: Task, around: Collection[str]) -> tuple[str, ...]:
-        """The shortest way from a task back to itself, without its end."""
-        came_from: dict[str, Task] = {}
-        waiting = [task]
-        while task.document_id not in came_from:
-            reached: list[Task] = []
-            for one in waiting:
-                for other in self.onward(one):
-                    if other.document_id in around and other.document_id not in came_from:
-                        came_from[other.document_id] = one
-                        reached.append(other)
-            waiting = reached
-        way = [came_from[task.document_id]]
-        while way[-1].document_id != task.document_id:
-            way.append(came_from[way[-1].document_id])
-        return tuple(one.key for one in reversed(way))
+    def _cycle(self, task: Task) -> tuple[str, ...]:
+        """The keys of a cycle that it is in, from itself on."""
+        found = self._tangles.of(task.document_id).cycle(task.document_id)
+        self._work += len(found) // LIGHT
+        return tuple(self._met[one].key for one in found)
 
     def _targets(self, task: Task, field: str) -> list[str]:
-        sql = "SELECT target FROM edge WHERE room_id = ? AND document_id = ? AND field = ? ORDER BY number"
-        return [row[0] for row in self._tables.all(sql, self._room_id, task.document_id, field)]
+        """The names that its document has in a field."""
+        known = self._written.get((task.document_id, field))
+        if known is None:
+            sql = "SELECT target FROM edge WHERE room_id = ? AND document_id = ? AND field = ? ORDER BY number"
+            known = [row[0] for row in self._tables.all(sql, self._room_id, task.document_id, field)]
+            self._written[task.document_id, field] = known
+        return known
 
-    def _naming(self, task: Task, field: str, before: int = 2**63 - 1) -> list[Task]:
-        """The tasks whose documents mean this one in a field."""
-        sql = f"""SELECT DISTINCT {lookup.COLUMNS}, target FROM edge JOIN task USING (room_id, document_id)
-          WHERE room_id = ? AND field = ? AND target IN (?, ?, ?, ?) AND since < ? ORDER BY key"""  # noqa: S608
-        found = self._tables.all(sql, self._room_id, field, *lookup.names_of(task), before)
-        return _once(Task(*row) for *row, target in found if self._means(target, task))
+    def _naming(self, task: Task, field: str, before: int = 2**63 - 1) -> Iterator[Task]:
+        """The tasks whose documents mean this one in a field; one may come twice."""
+        sql = f"""SELECT {lookup.COLUMNS}, target FROM edge INDEXED BY edge_target CROSS JOIN task
+          USING (room_id, document_id) WHERE edge.room_id = ? AND field = ? AND target IN (?, ?, ?, ?) AND since < ?"""  # noqa: S608
+        for *row, target in self._tables.iterate(sql, self._room_id, field, *lookup.names_of(task), before):
+            self._work += 1
+            if self._means(target, task):
+                yield Task(*row)
 
     def _means(self, target: str, task: Task) -> bool:
         """Whether a name is this task's; one that is gone had all its names."""
@@ -197,30 +205,6 @@ class Graph:
 
     def _is_open(self, task: Task) -> bool:
         return task.status not in CLOSED or task.document_id in self._as_open
-
-
-class _Search:
-    """The tasks that are reached from one, step by step; within some, when that is said.
-
-    The one that it begins at counts as reached only when a way leads back to it.
-    """
-
-    def __init__(self, next_: Next, within: Collection[str] | None = None) -> None:
-        self.seen: set[str] = set()
-        self.waiting: list[Task] = []
-        self._next, self._within = next_, within
-
-    def look(self, task: Task) -> bool:
-        """Note what comes right after a task; whether there is anything to look at."""
-        for one in self._next(task):
-            if one.document_id not in self.seen and (self._within is None or one.document_id in self._within):
-                self.seen.add(one.document_id)
-                self.waiting.append(one)
-        return bool(self.waiting)
-
-    def step(self) -> None:
-        """One task further."""
-        self.look(self.waiting.pop())
 
 
 def _once(tasks: Iterable[Task]) -> list[Task]:

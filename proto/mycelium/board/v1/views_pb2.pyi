@@ -193,8 +193,10 @@ class Row(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     CYCLE_FIELD_NUMBER: _builtins.int
+    CYCLE_MORE_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     PARTS_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the document."""
@@ -224,6 +226,8 @@ class Row(_message.Message):
     """Whether somebody could claim it now and begin."""
     reason: _builtins.str
     """Why not, in one line, such as `after work/write-the-migration`; empty when it is ready."""
+    cycle_more: _builtins.int
+    """How many more there are in that cycle."""
     parent: _builtins.str
     """Key of the task that it is a part of; empty when of none that is there."""
     @_builtins.property
@@ -244,11 +248,15 @@ class Row(_message.Message):
 
     @_builtins.property
     def cycle(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of a cycle that it is in, each waiting for or made of the next; empty when it is in none."""
+        """Keys of a cycle that it is in, each waiting for or made of the next, the first 20; empty when it is in none."""
 
     @_builtins.property
     def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Keys of its parts."""
+
+    @_builtins.property
+    def options(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The answers that it offers; empty: any."""
 
     @_builtins.property
     def group(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -276,13 +284,15 @@ class Row(_message.Message):
         reason: _builtins.str = ...,
         waits_for: _abc.Iterable[_builtins.str] | None = ...,
         cycle: _abc.Iterable[_builtins.str] | None = ...,
+        cycle_more: _builtins.int = ...,
         parent: _builtins.str = ...,
         parts: _abc.Iterable[_builtins.str] | None = ...,
+        options: _abc.Iterable[_builtins.str] | None = ...,
         group: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "cycle", b"cycle", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "parent", b"parent", "parts", b"parts", "ready", b"ready", "reason", b"reason", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "blocked_by", b"blocked_by", "created_at", b"created_at", "created_by", b"created_by", "cycle", b"cycle", "cycle_more", b"cycle_more", "expires_at", b"expires_at", "fields_json", b"fields_json", "group", b"group", "holder", b"holder", "key", b"key", "kind", b"kind", "options", b"options", "parent", b"parent", "parts", b"parts", "ready", b"ready", "reason", b"reason", "status", b"status", "thread", b"thread", "title", b"title", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
