@@ -40,6 +40,7 @@ TASK: dict[str, Any] = {
     "reason": "",
     "waits_for": [],
     "cycle": [],
+    "cycle_more": 0,
     "parent": None,
     "parts": [],
     "source": {"kind": "memory", "ref": "work/login"},
@@ -95,6 +96,7 @@ def test_a_row_says_what_it_waits_for_and_belongs_to() -> None:
         "in a cycle: work/login → work/b → work/login · parts: work/0, work/1, work/2, work/3, work/4 and 2 more"
         in (drawn(ring)[4])
     )
+    assert "in a cycle: a → b → and 3 more → a" in drawn(row(cycle=["a", "b"], cycle_more=3))[4]
 
 
 def test_rows_stand_under_each_value_of_a_field() -> None:

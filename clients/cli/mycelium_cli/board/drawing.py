@@ -150,7 +150,8 @@ def _standing(row: Document) -> Iterator[str]:
     if row["waits_for"]:
         yield f"after {_keys(row['waits_for'])}"
     if row["cycle"]:
-        yield f"in a cycle: {' → '.join(clean_line(key) for key in [*row['cycle'], row['cycle'][0]])}"
+        more = [f"and {row['cycle_more']} more"] if row["cycle_more"] else []
+        yield f"in a cycle: {' → '.join([*map(clean_line, row['cycle']), *more, clean_line(row['cycle'][0])])}"
     if row["parent"]:
         yield f"part of {clean_line(row['parent'])}"
     if row["parts"]:

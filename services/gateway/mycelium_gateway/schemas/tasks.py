@@ -29,6 +29,7 @@ TASK = {
     "reason": "held by @sec until 2026-09-03T17:11:07.250Z",
     "waits_for": [],
     "cycle": [],
+    "cycle_more": 0,
     "parent": None,
     "parts": ["work/pick-token-storage"],
     "source": {"kind": "memory", "ref": "work/ship-passkey-login"},
@@ -128,7 +129,8 @@ class Task(Shape):
     ready: bool = Field(description="Whether somebody could claim it now and begin.")
     reason: str = Field(description="Why not, in one line.")
     waits_for: list[str] = Field(description="Keys of the open tasks that it waits for.")
-    cycle: list[str] = Field(description="Keys of a cycle that it is in; none of them waits for the next.")
+    cycle: list[str] = Field(description="Keys of a cycle that it is in, at most 20; none of them waits for the next.")
+    cycle_more: int = Field(description="How many more there are in that cycle.")
     parent: str | None = Field(description="Key of the task that it is a part of.")
     parts: list[str] = Field(description="Keys of its parts.")
     source: Source
