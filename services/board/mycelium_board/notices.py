@@ -45,11 +45,15 @@ FOR_SOME = (views_pb2.MOVE_ASSIGNED, views_pb2.MOVE_REMOVED)
 
 
 async def _tell(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
-    if event.move not in SAID:
-        return
-    request = notice(event, stored.sequence)
+    if event.move in SAID:
+        await post(runtime, notice(event, stored.sequence), stored.sequence)
+
+
+async def post(runtime: Runtime, request: notices_pb2.PostNoticeRequest, sequence: int, number: int = 0) -> None:
+    """Tell the room what a fact at that place in the log did, once; `number` counts the notices of one fact."""
+    key = f"notice-{sequence}" + (f"-{number}" if number else "")
     try:
-        await runtime.bus.ask(request, notices_pb2.PostNoticeResponse, actor=OF_ITSELF, key=f"notice-{stored.sequence}")
+        await runtime.bus.ask(request, notices_pb2.PostNoticeResponse, actor=OF_ITSELF, key=key)
     except Refusal as refusal:
         if refusal.slug not in TOLD:
             raise

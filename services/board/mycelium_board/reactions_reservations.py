@@ -1,7 +1,6 @@
 """What follows from reservations: the room is told, and those that were made for a task end with it.
 
-The rooms service stores a notice in the room's channel. Its key is made from the fact, so that it is told once, however
-often this runs and on however many replicas.
+What is told goes the way of a task's notices (`notices`), so that it is told once.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from mycelium.rooms.v1 import notices_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
 from mycelium_board.commands_moves import CLOSING
 from mycelium_board.commands_reservations import MOST_OVER
-from mycelium_board.model import BOARD, CLOSED, OF_ITSELF, TASK
+from mycelium_board.model import BOARD, CLOSED, TASK
 from mycelium_board.model_reservations import RESERVATION
-from mycelium_board.notices import TOLD
+from mycelium_board.notices import TOLD, post
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Actor, Reaction, Stored
@@ -33,12 +32,7 @@ Event = pb.PatternsReserved | pb.ReservationsEnded
 
 async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
     for number, notice in enumerate(notices(event)):
-        key = f"notice-{stored.sequence}" + (f"-{number}" if number else "")
-        try:
-            await runtime.bus.ask(notice, notices_pb2.PostNoticeResponse, actor=OF_ITSELF, key=key)
-        except Refusal as refusal:
-            if refusal.slug not in TOLD:
-                raise
+        await post(runtime, notice, stored.sequence, number)
 
 
 def notices(event: Event) -> Iterator[notices_pb2.PostNoticeRequest]:
@@ -63,20 +57,9 @@ def _notice(
     taken: Sequence[pb.Reservation] = (),
     note: str = "",
 ) -> notices_pb2.PostNoticeRequest:
+    """What is told of reservations of one holder, and of one task or none; to others who lost theirs by it."""
     first, by = reservations[0], "" if kind == EXPIRED else event.by
-    until = clock.rfc3339(clock.to_millis(first.expires_at)) if kind == CLAIMED else None
-    told = {
-        "task": first.task,
-        "kind": kind,
-        "thread": first.thread,
-        "by": by,  # no `sequence`: who waits for a task to change hands waits for no reservation
-        "title": _named(reservations),
-        "row_kind": RESERVATION,
-        "patterns": [one.pattern for one in reservations],
-        "note": note or None,
-        "holder": first.holder,
-        "expires_at": until,
-    }
+    until = clock.rfc3339(clock.to_millis(first.expires_at)) if kind == CLAIMED else ""
     losers = {one.holder for one in taken} if kind == CLAIMED else {first.holder}
     lease = rooms_views_pb2.DELIVERY_REASON_LEASE
     return notices_pb2.PostNoticeRequest(
@@ -84,12 +67,28 @@ def _notice(
         message_type="notice",
         kind=kind,
         sender_handle=by,
-        content=_line(kind, first.holder, _named(reservations), by, until or "", taken),
-        metadata_json=json.dumps(
-            {name: value for name, value in told.items() if value is not None}, ensure_ascii=False
-        ),
+        content=_line(kind, first.holder, _named(reservations), by, until, taken),
+        metadata_json=_metadata(kind, by, reservations, until, note),
         deliveries=[notices_pb2.NoticeDelivery(handle=one, reason=lease) for one in sorted(losers - {by})],
     )
+
+
+def _metadata(kind: str, by: str, reservations: Sequence[pb.Reservation], until: str, note: str) -> str:
+    """As that of a task's notice, but for `sequence`: who waits for a task to change hands waits for no reservation."""
+    first = reservations[0]
+    told = {
+        "task": first.task,
+        "kind": kind,
+        "thread": first.thread,
+        "by": by,
+        "title": _named(reservations),
+        "row_kind": RESERVATION,
+        "patterns": [one.pattern for one in reservations],
+        "note": note or None,
+        "holder": first.holder,
+        "expires_at": until or None,
+    }
+    return json.dumps({name: value for name, value in told.items() if value is not None}, ensure_ascii=False)
 
 
 def _line(kind: str, holder: str, what: str, by: str, until: str, taken: Sequence[pb.Reservation]) -> str:
