@@ -123,11 +123,12 @@ def test_every_documented_way_to_ask_works(busy: Room, machine: Machine) -> None
         (["--week", "--last-week"], "--week and --last-week are two periods: use one of them"),
         (["--since", "soon"], "since is 'soon': use today, or a number of days such as 7d or 30d, at most 366d"),
         (["--day", "19.8.2026"], "day is '19.8.2026': use a date such as 2026-08-19"),
-        (["--tz", "Mars"], "tz is 'Mars': use a name such as Europe/Paris or UTC"),
     ):
         refused = machine.run("board", "log", *flags, "-r", busy.name).failed(2)
         assert refused.err.startswith(f"error: {said}")
         assert refused.err.count("\n") == 1
+    assert "Mars" in machine.run("board", "log", "--tz", "Mars", "-r", busy.name).failed(2).err
+    busy.api.get(busy.at("board", "log", tz="Mars"), handle="avery").refused(422, "request.invalid")
     assert "did you mean @builder?" in machine.run("board", "log", "--by", "buidler", "-r", busy.name).failed(3).err
     reply = busy.api.get(busy.at("board", "log", week="true", day="2026-08-19"), handle="avery")
     assert (reply.status, reply.json["slug"]) == (422, "request.invalid")
@@ -153,7 +154,8 @@ def test_days_are_the_readers(busy: Room, machine: Machine) -> None:
     assert page(zone=EARLY)["last"] < page(zone=LATE)["last"]
     assert page("--tz", LATE, zone=EARLY) == page(zone=LATE)
     ran = machine.run("board", "log", "-r", busy.name, env={"TZ": "CET-1CEST"}).ok()
-    assert "TZ is CET-1CEST, which is no zone's name: days are those of UTC; say --tz ZONE" in ran.err
+    assert "CET-1CEST" in ran.err
+    assert "days are those of UTC" in ran.err
 
 
 @requirement("board:log:private")
