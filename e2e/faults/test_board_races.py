@@ -15,7 +15,7 @@ from e2e.harness import Hub
 from e2e.requirements import requirement
 from e2e.room import Room
 
-# The whole is 100,000 racing calls; `make faults` runs a part of it.
+# The whole is 100,000 racing calls, and LONG ten times that; `make faults` runs a part of it.
 CALLS = int(os.environ.get("RACING_CALLS", "1000000" if LONG else "3000"))
 BETWEEN_KILLS = 500
 VICTIMS = ("board", "board-2", "gateway", "gateway-2", "nats")
