@@ -30,7 +30,12 @@ def why(board: Hub, key: str) -> readiness.Why:
 
 def after(board: Hub, key: str, *needed: str, **fields: Any) -> str:
     """A task that depends on others; returns its thread."""
-    return board.task(key, **{"depends-on": list(needed)}, **fields)
+    return linked(board, key, depends_on=list(needed), **fields)
+
+
+def linked(board: Hub, key: str, **fields: Any) -> str:
+    """A task with these fields, whose names have dashes; returns its thread."""
+    return board.task(key, **{name.replace("_", "-"): value for name, value in fields.items()})
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_a_parent_may_wait_for_its_part_and_the_part_not_for_it() -> None:
     """The second would be for ever; a part can be closed while its parent is blocked."""
     board = Hub()
     after(board, "work/epic", "work/part")
-    board.task("work/part", **{"part-of": "work/epic"})
+    linked(board, "work/part", part_of="work/epic")
     assert (why(board, "work/epic").waits_for, why(board, "work/epic").cycle) == (("work/part",), ())
     after(board, "work/part", "work/epic", **{"part-of": "epic"})
     after(board, "work/epic")
@@ -134,9 +139,9 @@ def test_rows_say_it_with_parent_and_parts() -> None:
     """The same as the function; closed parts are parts."""
     board = Hub()
     board.task("work/epic")
-    board.task("work/b", **{"part-of": "work/epic", "depends-on": "work/a"})
-    board.task("work/a", **{"part-of": "epic"})
-    board.task("work/lost", **{"part-of": "work/nope"})
+    linked(board, "work/b", part_of="work/epic", depends_on="work/a")
+    linked(board, "work/a", part_of="epic")
+    linked(board, "work/lost", part_of="work/nope")
     request = service_pb2.ListTasksRequest(room="demo", filter=service_pb2.FILTER_ALL)
     rows = {row.key: row for row in queries.list_tasks(board.tables, request, board.context("avery")).rows}
     assert list(rows["work/epic"].parts) == ["work/a", "work/b"]
@@ -200,7 +205,7 @@ def test_the_end_of_waiting_is_told_to_who_waits_for_nothing_else() -> None:
     after(board, "work/late", "work/b")
     board.remove("work/b")
     assert freed(board, "work/b") == ["work/both", "work/late"]
-    board.task("work/c", **{"depends-on": "work/round"})
+    linked(board, "work/c", depends_on="work/round")
     after(board, "work/round", "work/c")
     board.resolve("work/c")
     assert freed(board, "work/c") == []
