@@ -44,7 +44,7 @@ def patch(run: Any) -> None:
         return outcome
 
     async def asked(self: Any, request: Any, *args: Any, **said: Any) -> Any:
-        writes = type(request).__name__ == "WriteDocumentRequest"
+        writes = type(request).__name__ == "FollowMoveRequest"
         if writes:
             _reach("asks")
         reply = await asks(self, request, *args, **said)

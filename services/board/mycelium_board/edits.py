@@ -5,18 +5,20 @@ A version that a move itself asked for does nothing more, and what was brought f
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mycelium.board.v1 import events_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
+from mycelium.memory.v1 import moves_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
+from mycelium_board import entries
 from mycelium_board.model import BLOCKED, CLOSED
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
 
-KEY_OF_MOVE = re.compile(r"move-([1-9][0-9]{0,18})", re.ASCII)
+HUB = "hub"  # a name that nobody else can have
 Event = memory_pb2.DocumentWritten | memory_pb2.DocumentRemoved
 
 
@@ -58,8 +60,15 @@ def before(tables: Tables, room_id: str, document_id: str) -> Seen | None:
 
 
 def note(tables: Tables, event: Event, stored: Stored, old: Seen | None, new: Seen | None) -> None:
-    """Write down what became of a task between two versions of its document; None where it is not there."""
-    if event.origin == memory_views_pb2.ORIGIN_IMPORT or move_of(stored):
+    """Write down what became of a task between two versions of its document; None where it is not there.
+
+    What was brought was told where it was done: the log alone is to know what it was.
+    """
+    if isinstance(event, memory_pb2.DocumentWritten) and event.HasField("moved"):
+        return
+    if event.origin == memory_views_pb2.ORIGIN_IMPORT:
+        for move in _moves(old, new):
+            entries.become(tables, event.room_id, stored.sequence, event.key, move)
         return
     if isinstance(event, memory_pb2.DocumentRemoved):
         by, at = event.removed_by, event.removed_at
@@ -104,16 +113,12 @@ def told(tables: Tables, event: events_pb2.TaskMoved, document_id: str) -> None:
     )  # fmt: skip
 
 
-def key_of_move(sequence: int) -> str:
-    """The idempotency key under which the document is changed as a move asks, once."""
-    return f"move-{sequence}"
+def move_of(event: memory_pb2.DocumentWritten) -> int:
+    """The move that asked for a version; 0 for an edit, and for what was moved on another hub.
 
-
-def move_of(stored: Stored) -> int:
-    """The move that asked for a version; 0 for an edit."""
-    found = KEY_OF_MOVE.fullmatch(stored.key)
-    sequence = int(found[1]) if found else 0
-    return sequence if sequence < stored.sequence else 0
+    Memory lets the board alone say it.
+    """
+    return 0 if event.origin == memory_views_pb2.ORIGIN_IMPORT else event.moved.sequence
 
 
 def keep_move(tables: Tables, event: events_pb2.TaskMoved, document_id: str, sequence: int) -> None:
@@ -121,17 +126,27 @@ def keep_move(tables: Tables, event: events_pb2.TaskMoved, document_id: str, seq
     there = tables.one("SELECT 1 FROM task WHERE room_id = ? AND document_id = ?", event.room_id, document_id)
     if there:
         tables.execute(
-            "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?)",
-            event.room_id, document_id, sequence, event.key, event.by, event.fields_json,
+            "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            event.room_id, document_id, sequence, event.key, event.move, event.by, clock.to_millis(event.at),
+            event.fields_json,
         )  # fmt: skip
 
 
-def forget_move(tables: Tables, room_id: str, document_id: str, stored: Stored) -> None:
+def asked_of(tables: Tables, room_id: str, document_id: str, until: int) -> Iterator[moves_pb2.FollowMoveRequest]:
+    """What moves up to that place ask of a document, in their order."""
+    sql = """SELECT sequence, key, move, by_handle, at, fields FROM asked
+      WHERE room_id = ? AND document_id = ? AND sequence <= ? ORDER BY sequence"""
+    for sequence, key, move, by, at, fields in tables.all(sql, room_id, document_id, until):
+        moved = memory_views_pb2.Moved(sequence=sequence, move=entries.called(move), by=by, at=clock.from_millis(at))
+        yield moves_pb2.FollowMoveRequest(room_id=room_id, key=key, fields_json=fields, by=by or HUB, moved=moved)
+
+
+def forget_move(tables: Tables, document_id: str, event: memory_pb2.DocumentWritten) -> None:
     """The document has what a move asked, if it is one that asked for this version."""
-    sequence = move_of(stored)
+    sequence = move_of(event)
     if sequence:
         sql = "DELETE FROM asked WHERE room_id = ? AND document_id = ? AND sequence = ?"
-        tables.execute(sql, room_id, document_id, sequence)
+        tables.execute(sql, event.room_id, document_id, sequence)
 
 
 def forget_moves(tables: Tables, room_id: str, document_id: str) -> None:

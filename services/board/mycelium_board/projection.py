@@ -26,7 +26,7 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
         return
     document_id = subjects.identifier_of(stored.subject)
     fields = json.loads(event.content.fields_json or "{}")
-    edits.forget_move(tables, event.room_id, document_id, stored)
+    edits.forget_move(tables, document_id, event)
     before = edits.before(tables, event.room_id, document_id)
     status = text_of(fields.get("status")) or OPEN
     after = edits.Seen(
@@ -40,7 +40,7 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
     )
     edits.note(tables, event, stored, before, after)
     moved_status, moved_by, closed_at = before.moved if before else ("", 0, 0)
-    if edits.move_of(stored) == moved_by:  # the document has it now
+    if edits.move_of(event) == moved_by:  # the document has it now
         moved_status, moved_by = "", 0
     updated_at = clock.to_millis(event.updated_at)
     closed_at = (closed_at or updated_at) if (moved_status or status) in CLOSED else 0

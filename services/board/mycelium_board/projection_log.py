@@ -11,9 +11,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mycelium.board.v1 import events_pb2, log_pb2, views_pb2
+from mycelium.board.v1 import events_pb2, log_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
+from mycelium_board import entries
 from mycelium_board.edits import move_of
 from mycelium_board.model import PREFIXES
 from mycelium_board.projection import title_of
@@ -24,25 +25,16 @@ from mycelium_kernel.tables import Tables
 QUARTER_MS = 15 * 60 * 1000  # the least by which zones differ
 RENAMED_MS = 60 * 60 * 1000  # what a renaming by hand is told by, a new document and a removal, is not further apart
 SAID = {"message", "event"}  # what is said in a room by somebody; all else tells of what is here otherwise
-MOVES = {
-    views_pb2.MOVE_RESOLVED: log_pb2.LOG_WHAT_RESOLVED,
-    views_pb2.MOVE_PROMOTED: log_pb2.LOG_WHAT_PROMOTED,
-    views_pb2.MOVE_DISMISSED: log_pb2.LOG_WHAT_DISMISSED,
-    views_pb2.MOVE_ANSWERED: log_pb2.LOG_WHAT_ANSWERED,
-    views_pb2.MOVE_BLOCKED: log_pb2.LOG_WHAT_BLOCKED,
-    views_pb2.MOVE_UNBLOCKED: log_pb2.LOG_WHAT_UNBLOCKED,
-    views_pb2.MOVE_CLAIMED: log_pb2.LOG_WHAT_UNBLOCKED,  # where it changes the document, it does that
-}
 
 
 def both(
     board: Callable[[Tables, Any, Stored], None], log: Callable[[Tables, Any, Stored], None]
 ) -> Callable[[Tables, Any, Stored], None]:
-    """What a fact does to the board, then what it does to its log."""
+    """What a fact does to the log, then what it does to the board, which may know better what the log has."""
 
     def apply(tables: Tables, event: Any, stored: Stored) -> None:
-        board(tables, event, stored)
         log(tables, event, stored)
+        board(tables, event, stored)
 
     return apply
 
@@ -60,14 +52,16 @@ def message_posted(tables: Tables, event: rooms_pb2.MessagePosted, stored: Store
 
 
 def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> None:
-    if _is_told(tables, event, stored):
+    if move_of(event):  # the log has the move
         return
-    at = clock.to_millis(event.updated_at)
+    at, by, what = clock.to_millis(event.updated_at), event.updated_by, _what(event)
+    if event.HasField("moved"):  # elsewhere, and brought from there
+        at, by, what = clock.to_millis(event.moved.at), event.moved.by, entries.what(event.moved.move)
     if event.moved_from:
         _forget_removal(tables, event, at)
     fields = json.loads(event.content.fields_json or "{}")
     _enter(
-        tables, event.room_id, at, stored.sequence, event.updated_by, _what(event), event.key, event.thread,
+        tables, event.room_id, at, stored.sequence, by, what, event.key, event.thread,
         title_of(event.content, fields), event.moved_from,
     )  # fmt: skip
 
@@ -87,22 +81,12 @@ def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> N
 
     What the hub itself did has no name and is not shown, but its row says that the document's change follows from it.
     """
-    if event.edit and event.move in MOVES:
-        tables.execute(
-            "UPDATE log_entry SET what = ? WHERE room_id = ? AND sequence = ? AND key = ?",
-            MOVES[event.move], event.room_id, event.edit, event.key,
-        )  # fmt: skip
+    if event.edit:
+        entries.become(tables, event.room_id, event.edit, event.key, event.move)
     elif event.fields_json:
-        what = MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
+        what = entries.MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
         at = clock.to_millis(event.at)
         _enter(tables, event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "")
-
-
-def _is_told(tables: Tables, event: memory_pb2.DocumentWritten, stored: Stored) -> bool:
-    """Whether a version follows from a move that the log has. Anybody may use a key that looks so."""
-    move = move_of(stored)
-    sql = "SELECT 1 FROM log_entry WHERE room_id = ? AND sequence = ? AND key = ?"
-    return move > 0 and tables.one(sql, event.room_id, move, event.key) is not None
 
 
 def _what(event: memory_pb2.DocumentWritten) -> log_pb2.LogWhat.ValueType:

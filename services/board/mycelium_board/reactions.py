@@ -15,13 +15,13 @@ from google.protobuf.message import Message
 
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
-from mycelium.memory.v1 import service_pb2 as memory_pb2
+from mycelium.memory.v1 import moves_pb2
 from mycelium_board import lookup, readiness
-from mycelium_board.edits import key_of_move
+from mycelium_board.edits import asked_of
 from mycelium_board.model import BOARD, CLOSED, OF_ITSELF, PREFIXES, Task
 from mycelium_kernel import subjects
 from mycelium_kernel.errors import Refusal, Unavailable
-from mycelium_kernel.service import Actor, Reaction, Stored
+from mycelium_kernel.service import Reaction, Stored
 from mycelium_kernel.tables import Tables
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
-HUB = "hub"  # a name that nobody else can have
 ENDING = (
     views_pb2.MOVE_RESOLVED,
     views_pb2.MOVE_PROMOTED,
@@ -45,24 +44,12 @@ async def follow(runtime: Runtime, event: events_pb2.TaskMoved, sequence: int) -
     if not event.fields_json:
         return
     tables = await _tables(runtime, sequence)
-    asked = """SELECT sequence, key, by_handle, fields FROM asked
-      WHERE room_id = ? AND document_id = ? AND sequence <= ? ORDER BY sequence"""
-    for move, key, by, fields in tables.all(asked, event.room_id, lookup.document_of(event.key), sequence):
-        request = memory_pb2.WriteDocumentRequest(room=event.room_id, key=key, fields_json=fields)
-        for handle in [by] if by else _of_the_hub(tables, event.room_id):
-            try:
-                await runtime.bus.ask(
-                    request, memory_pb2.WriteDocumentResponse, actor=Actor(handle, ""), key=key_of_move(move)
-                )
-                break
-            except Refusal as refusal:  # the document or its room is gone, or has no room for it
-                LOGGER.info("%s can't be changed as it was moved: %s", key, refusal)
-
-
-def _of_the_hub(tables: Tables, room_id: str) -> list[str]:
-    """As whom a document is changed that nobody moved: a private room is closed to the hub's own name."""
-    row = tables.one("SELECT created_by FROM room WHERE room_id = ?", room_id)
-    return [HUB, *([row[0]] if row and row[0] else [])]
+    for request in asked_of(tables, event.room_id, lookup.document_of(event.key), sequence):
+        key = f"move-{request.moved.sequence}"
+        try:
+            await runtime.bus.ask(request, moves_pb2.FollowMoveResponse, actor=OF_ITSELF, key=key)
+        except Refusal as refusal:  # the document or its room is gone, or has no room for it
+            LOGGER.info("%s can't be changed as it was moved: %s", request.key, refusal)
 
 
 async def _follow(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:

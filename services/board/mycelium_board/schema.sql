@@ -74,7 +74,9 @@ CREATE TABLE asked (
   document_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,          -- of the move
   key TEXT NOT NULL,
+  move INTEGER NOT NULL,              -- what was done
   by_handle TEXT NOT NULL,            -- who moved it, or empty
+  at INTEGER NOT NULL,                -- when
   fields TEXT NOT NULL,               -- what fields become, as a JSON object
   PRIMARY KEY (room_id, document_id, sequence)
 ) WITHOUT ROWID;

@@ -35,7 +35,7 @@ PROJECTION = Projection(
         *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql")),
         service_reservations.SCHEMA,
     ),
-    version=3,
+    version=4,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),

@@ -105,6 +105,7 @@ class Hub:
         body: str = "Do it",
         *,
         move: int = 0,
+        moved: memory_views_pb2.Moved | None = None,
         by: str = "avery",
         origin: memory_views_pb2.Origin.ValueType = memory_views_pb2.ORIGIN_CALL,
         **fields: Any,
@@ -125,7 +126,9 @@ class Hub:
         )
         event.content.body = body
         event.content.fields_json = json.dumps(fields) if fields else ""
-        self.append(self.document(key), event, f"move-{move}" if move else "")
+        if move or moved:
+            event.moved.CopyFrom(moved or memory_views_pb2.Moved(sequence=move))
+        self.append(self.document(key), event)
         return event.thread
 
     def remove(self, key: str) -> None:

@@ -40,7 +40,16 @@ class Logged(Hub):
         self.append(subjects.posts(self.room_id), event)
         return event.message_id
 
-    def write(self, key: str, by: str = "sec", *, after: int = 0, command: str = "", **fields: Any) -> int:
+    def write(
+        self,
+        key: str,
+        by: str = "sec",
+        *,
+        after: int = 0,
+        command: str = "",
+        moved: memory_views_pb2.Moved | None = None,
+        **fields: Any,
+    ) -> int:
         """A version of a document, which replaced another unless `after` is 0."""
         event = memory_pb2.DocumentWritten(
             room_id=self.room_id, room="demo", key=key, version=after + 1, created_by=by, updated_by=by
@@ -51,6 +60,8 @@ class Logged(Hub):
         event.content.headings.add(title=f"About {key}", level=1)
         if after:
             event.replaced.version = after
+        if moved:
+            event.moved.CopyFrom(moved)
         for name, value in fields.items():
             setattr(event, name, value)
         return self.append(self.document(key), event, command)
@@ -145,7 +156,7 @@ def test_a_move_and_what_follows_from_it_in_the_document_are_one(board: Logged) 
         board.ask(move, "builder")
         places.append(len(board.facts))
     for number, place in enumerate(places):
-        board.write(KEY, "builder", after=1 + number, command=f"move-{place}")
+        board.write(KEY, "builder", after=1 + number, moved=memory_views_pb2.Moved(sequence=place))
     assert board.told() == [f"builder resolved {KEY}", f"builder blocked {KEY}", f"sec filed {KEY}"]
     counts = board.read().days[0].counts
     assert (counts.total, counts.changes, counts.resolved) == (3, 2, 1)
@@ -160,7 +171,7 @@ def test_a_claim_is_nothing_that_was_done_unless_it_changes_the_document(board: 
     assert board.told() == [f"sec filed {KEY}"]
     board.ask(moving(views_pb2.MOVE_BLOCKED, KEY, on="#502"))
     board.claim(KEY, "builder")
-    board.write(KEY, "builder", after=1, command=f"move-{len(board.facts)}")
+    board.write(KEY, "builder", after=1, moved=memory_views_pb2.Moved(sequence=len(board.facts)))
     assert sorted(board.told()) == [f"builder unblocked {KEY}", f"sec blocked {KEY}", f"sec filed {KEY}"]
 
 
@@ -188,7 +199,7 @@ def test_what_the_hub_does_itself_has_no_name_and_is_not_told(board: Logged) -> 
     event = events_pb2.TaskMoved(room_id=board.room_id, key=KEY, move=views_pb2.MOVE_EXPIRED, fields_json="{}")
     event.at.CopyFrom(clock.to_timestamp(board.now))
     place = board.append(board.task_subject(KEY), event)
-    board.write(KEY, "avery", after=1, command=f"move-{place}")
+    board.write(KEY, "avery", after=1, moved=memory_views_pb2.Moved(sequence=place))
     assert board.told() == [f"sec filed {KEY}"]
     assert board.read().days[0].counts.total == 1
 
@@ -371,7 +382,7 @@ def test_tables_are_the_same_from_zero(board: Logged) -> None:
     board.edited(views_pb2.MOVE_RESOLVED, KEY, board.write(KEY, after=1))
     board.write("work/other")
     board.ask(moving(views_pb2.MOVE_BLOCKED, "work/other", on="#502"))
-    board.write("work/other", after=1, command=f"move-{len(board.facts)}")
+    board.write("work/other", after=1, moved=memory_views_pb2.Moved(sequence=len(board.facts)))
     board.resolve("work/other", "builder")
     board.removed("work/other")
     board.write("context/one")

@@ -7,10 +7,14 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from mycelium.board.v1 import events_pb2, views_pb2
+from mycelium.memory.v1 import moves_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
 from mycelium_board import lookup, model, notices, reactions
 from mycelium_kernel import clock, events, headers, subjects, testing
+from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Stored
 from services.board.tests.live import BOUND_S, live
 
@@ -112,7 +116,7 @@ async def test_moves_at_once_reach_the_document_in_their_order(nats_server: test
 
 
 async def test_a_concern_is_over_by_itself(nats_server: testing.NatsServer, tmp_path: Path) -> None:
-    """In a private room too: its document is dismissed, by the one who made the room where the hub can't see it."""
+    """In a private room too: its document is dismissed, by the hub."""
     for private in (False, True):
         server = nats_server if not private else None
         if server is None:
@@ -133,4 +137,13 @@ async def _concern_ends(server: testing.NatsServer, folder: Path, *, private: bo
                 if json.loads(shown.document.content.fields_json).get("status") == "dismissed":
                     break
                 await asyncio.sleep(0.02)
-        assert shown.document.updated_by == ("avery" if private else "hub")
+        assert shown.document.updated_by == "hub"
+
+
+async def test_nobody_but_the_board_says_what_a_move_wrote(nats_server: testing.NatsServer, tmp_path: Path) -> None:
+    """Not even the gateway, whose caller is who it says."""
+    async with live(nats_server, tmp_path, boards=0) as hub:
+        request = moves_pb2.FollowMoveRequest(room_id="x", key="work/a", fields_json="{}", by="avery")
+        with pytest.raises(Refusal) as caught:
+            await hub.ask(request)
+        assert caught.value.slug == "auth.refused"

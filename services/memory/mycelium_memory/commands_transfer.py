@@ -6,6 +6,7 @@ link to is found anew. Versions, authors, times and threads stay; each version s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,12 +15,14 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
+from mycelium_kernel.tables import LAST_SEQUENCE
 from mycelium_memory import commands_content, keys
 from mycelium_memory.model import remove, subject, write
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
 VERSIONS = 10**12  # beyond any that there can be, and far from what tables and readers of JSON can't count
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999
+MOVE = re.compile(r"[a-z_]{1,32}")
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from
 WRITTEN = events_pb2.DocumentWritten.DESCRIPTOR.full_name
 REMOVED = events_pb2.DocumentRemoved.DESCRIPTOR.full_name
@@ -110,10 +113,18 @@ def _check_version(event: events_pb2.DocumentWritten, before: events_pb2.Documen
     _need(names.is_id(event.thread), "a thread that is none")
     _need(before is None or before.thread == event.thread, "a document with two threads")
     _need(not event.moved_from or keys.check(event.moved_from) == event.moved_from, "a key that is none")
+    if event.HasField("moved"):
+        _check_moved(event.moved)
     if event.HasField("replaced"):
         _check_person(event.replaced.updated_by, event.replaced.updated_at)
         _need(event.replaced.version < event.version, "a version that replaces a later one")
     event.content.CopyFrom(commands_content.checked(event.content))
+
+
+def _check_moved(moved: views_pb2.Moved) -> None:
+    _need(moved.sequence <= LAST_SEQUENCE, "a move of a place that is none")
+    _need(MOVE.fullmatch(moved.move) is not None, "a move that is none")
+    _check_person(moved.by or "hub", moved.at)
 
 
 def _check_person(handle: str, at: object) -> None:

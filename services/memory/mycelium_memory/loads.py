@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelium.memory.v1 import events_pb2, files_pb2, service_pb2, transfer_pb2, views_pb2
+from mycelium.memory.v1 import events_pb2, files_pb2, moves_pb2, service_pb2, transfer_pb2, views_pb2
 from mycelium_kernel import rooms_seen
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
@@ -21,8 +21,10 @@ def for_write(tables: Tables, request: service_pb2.WriteDocumentRequest, context
     return writing
 
 
-def for_take_file(tables: Tables, request: files_pb2.TakeFileRequest, _context: Context) -> Writing:
-    """The room by its id alone: its folder is there for whoever may write into it."""
+def for_own(
+    tables: Tables, request: files_pb2.TakeFileRequest | moves_pb2.FollowMoveRequest, _context: Context
+) -> Writing:
+    """The room by its id alone: its folder is there for whoever may write into it, its board for whoever moved."""
     row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", request.room_id)
     if row is None:
         raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")

@@ -10,6 +10,7 @@ from mycelium.memory.v1 import (
     events_pb2,
     files_pb2,
     links_pb2,
+    moves_pb2,
     search_pb2,
     service_pb2,
     subscriptions_pb2,
@@ -21,6 +22,7 @@ from mycelium_kernel.service import Command, Direct, Evolution, LogQuery, Projec
 from mycelium_memory import (
     commands_documents,
     commands_files,
+    commands_moves,
     commands_subscriptions,
     commands_transfer,
     loads,
@@ -127,10 +129,18 @@ def _commands() -> tuple[Command, ...]:
         ),
         Command(
             files_pb2.TakeFileRequest,
-            loads.for_take_file,
+            loads.for_own,
             commands_files.take_file,
             commands_files.answer_take,
             fresh=True,
+        ),
+        Command(
+            moves_pb2.FollowMoveRequest,
+            loads.for_own,
+            commands_moves.follow_move,
+            commands_moves.answer_follow,
+            fresh=True,
+            callers=("board",),
         ),
     )
 

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mycelium.memory.v1 import views_pb2 as mycelium_dot_memory_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/memory/v1/events.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1emycelium/memory/v1/views.proto\"\x98\x03\n\x0f\x44ocumentWritten\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12,\n\x07\x63ontent\x18\x04 \x01(\x0b\x32\x1b.mycelium.memory.v1.Content\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x08 \x01(\t\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\n \x01(\t\x12.\n\x08replaced\x18\x0b \x01(\x0b\x32\x1c.mycelium.memory.v1.Replaced\x12*\n\x06origin\x18\x0c \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nmoved_from\x18\r \x01(\t\x12\x12\n\nconflicted\x18\x0e \x01(\x08\"\xd2\x01\n\x0f\x44ocumentRemoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\x12\n\nremoved_by\x18\x05 \x01(\t\x12.\n\nremoved_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06origin\x18\x07 \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nconflicted\x18\x08 \x01(\x08\"o\n\x0fSubscriptionSet\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0f\n\x07pattern\x18\x03 \x01(\t\x12*\n\x06set_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"s\n\x11SubscriptionEnded\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0f\n\x07pattern\x18\x03 \x01(\t\x12,\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"`\n\x11SubscriptionState\x12\x0e\n\x06stands\x18\x01 \x01(\x08\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12*\n\x06set_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd5\x01\n\rDocumentState\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x0e\n\x06\x65xists\x18\x03 \x01(\x08\x12\x0e\n\x06thread\x18\x04 \x01(\t\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x07 \x01(\t\x12.\n\nupdated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x11\x44ocumentsImported\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04last\x18\x02 \x01(\x04\x12\r\n\x05\x66\x61\x63ts\x18\x03 \x01(\x04\x12/\n\x0bimported_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"3\n\x14\x44ocumentsImportState\x12\x0c\n\x04last\x18\x01 \x01(\x04\x12\r\n\x05\x66\x61\x63ts\x18\x02 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/memory/v1/events.proto\x12\x12mycelium.memory.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1emycelium/memory/v1/views.proto\"\xc2\x03\n\x0f\x44ocumentWritten\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12,\n\x07\x63ontent\x18\x04 \x01(\x0b\x32\x1b.mycelium.memory.v1.Content\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x08 \x01(\t\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\n \x01(\t\x12.\n\x08replaced\x18\x0b \x01(\x0b\x32\x1c.mycelium.memory.v1.Replaced\x12*\n\x06origin\x18\x0c \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nmoved_from\x18\r \x01(\t\x12\x12\n\nconflicted\x18\x0e \x01(\x08\x12(\n\x05moved\x18\x0f \x01(\x0b\x32\x19.mycelium.memory.v1.Moved\"\xd2\x01\n\x0f\x44ocumentRemoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\x12\n\nremoved_by\x18\x05 \x01(\t\x12.\n\nremoved_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06origin\x18\x07 \x01(\x0e\x32\x1a.mycelium.memory.v1.Origin\x12\x12\n\nconflicted\x18\x08 \x01(\x08\"o\n\x0fSubscriptionSet\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0f\n\x07pattern\x18\x03 \x01(\t\x12*\n\x06set_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"s\n\x11SubscriptionEnded\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0f\n\x07pattern\x18\x03 \x01(\t\x12,\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"`\n\x11SubscriptionState\x12\x0e\n\x06stands\x18\x01 \x01(\x08\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12*\n\x06set_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd5\x01\n\rDocumentState\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x0e\n\x06\x65xists\x18\x03 \x01(\x08\x12\x0e\n\x06thread\x18\x04 \x01(\t\x12\x12\n\ncreated_by\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nupdated_by\x18\x07 \x01(\t\x12.\n\nupdated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x11\x44ocumentsImported\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04last\x18\x02 \x01(\x04\x12\r\n\x05\x66\x61\x63ts\x18\x03 \x01(\x04\x12/\n\x0bimported_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"3\n\x14\x44ocumentsImportState\x12\x0c\n\x04last\x18\x01 \x01(\x04\x12\r\n\x05\x66\x61\x63ts\x18\x02 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,19 +34,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.memory.v1.events_p
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DOCUMENTWRITTEN']._serialized_start=121
-  _globals['_DOCUMENTWRITTEN']._serialized_end=529
-  _globals['_DOCUMENTREMOVED']._serialized_start=532
-  _globals['_DOCUMENTREMOVED']._serialized_end=742
-  _globals['_SUBSCRIPTIONSET']._serialized_start=744
-  _globals['_SUBSCRIPTIONSET']._serialized_end=855
-  _globals['_SUBSCRIPTIONENDED']._serialized_start=857
-  _globals['_SUBSCRIPTIONENDED']._serialized_end=972
-  _globals['_SUBSCRIPTIONSTATE']._serialized_start=974
-  _globals['_SUBSCRIPTIONSTATE']._serialized_end=1070
-  _globals['_DOCUMENTSTATE']._serialized_start=1073
-  _globals['_DOCUMENTSTATE']._serialized_end=1286
-  _globals['_DOCUMENTSIMPORTED']._serialized_start=1288
-  _globals['_DOCUMENTSIMPORTED']._serialized_end=1402
-  _globals['_DOCUMENTSIMPORTSTATE']._serialized_start=1404
-  _globals['_DOCUMENTSIMPORTSTATE']._serialized_end=1455
+  _globals['_DOCUMENTWRITTEN']._serialized_end=571
+  _globals['_DOCUMENTREMOVED']._serialized_start=574
+  _globals['_DOCUMENTREMOVED']._serialized_end=784
+  _globals['_SUBSCRIPTIONSET']._serialized_start=786
+  _globals['_SUBSCRIPTIONSET']._serialized_end=897
+  _globals['_SUBSCRIPTIONENDED']._serialized_start=899
+  _globals['_SUBSCRIPTIONENDED']._serialized_end=1014
+  _globals['_SUBSCRIPTIONSTATE']._serialized_start=1016
+  _globals['_SUBSCRIPTIONSTATE']._serialized_end=1112
+  _globals['_DOCUMENTSTATE']._serialized_start=1115
+  _globals['_DOCUMENTSTATE']._serialized_end=1328
+  _globals['_DOCUMENTSIMPORTED']._serialized_start=1330
+  _globals['_DOCUMENTSIMPORTED']._serialized_end=1444
+  _globals['_DOCUMENTSIMPORTSTATE']._serialized_start=1446
+  _globals['_DOCUMENTSIMPORTSTATE']._serialized_end=1497
 # @@protoc_insertion_point(module_scope)

@@ -38,6 +38,7 @@ class DocumentWritten(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     MOVED_FROM_FIELD_NUMBER: _builtins.int
     CONFLICTED_FIELD_NUMBER: _builtins.int
+    MOVED_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     room: _builtins.str
@@ -74,6 +75,10 @@ class DocumentWritten(_message.Message):
     def replaced(self) -> _views_pb2.Replaced:
         """What this version replaced; absent when there was nothing."""
 
+    @_builtins.property
+    def moved(self) -> _views_pb2.Moved:
+        """What was done to its task that this version follows from; absent for a version that somebody wrote."""
+
     def __init__(
         self,
         *,
@@ -91,10 +96,11 @@ class DocumentWritten(_message.Message):
         origin: _views_pb2.Origin.ValueType = ...,
         moved_from: _builtins.str = ...,
         conflicted: _builtins.bool = ...,
+        moved: _views_pb2.Moved | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "replaced", b"replaced", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "created_at", b"created_at", "moved", b"moved", "replaced", b"replaced", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflicted", b"conflicted", "content", b"content", "created_at", b"created_at", "created_by", b"created_by", "key", b"key", "moved_from", b"moved_from", "origin", b"origin", "replaced", b"replaced", "room", b"room", "room_id", b"room_id", "thread", b"thread", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflicted", b"conflicted", "content", b"content", "created_at", b"created_at", "created_by", b"created_by", "key", b"key", "moved", b"moved", "moved_from", b"moved_from", "origin", b"origin", "replaced", b"replaced", "room", b"room", "room_id", b"room_id", "thread", b"thread", "updated_at", b"updated_at", "updated_by", b"updated_by", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
