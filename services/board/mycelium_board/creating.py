@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from mycelium.board.v1 import service_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
-from mycelium_board import lookup, queries
+from mycelium_board import lookup, options, queries
 from mycelium_board.model import OPEN
 from mycelium_kernel import names, rooms_seen, subjects
 from mycelium_kernel.callers import RoomRow, speaker, unregistered
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TITLE_CHARACTERS = 200
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 KEY_CHARACTERS = 60
+MOST_OPTIONS, OPTION_CHARACTERS = 50, 200
 TRIES = 100  # of keys that end with a number
 TAKEN = {"memory.stale", "memory.key_taken"}
 FOLDERS = {"decision": "decisions"}  # where a kind is written; everything else is work
@@ -84,7 +85,17 @@ def _fields(
         fields["assignee"] = f"@{handle}"
     if request.parent:
         fields["part-of"] = lookup.find_task(tables, room, request.parent).key
-    return fields
+    answers = offered(list(request.options))
+    return {**fields, options.FIELD: answers} if answers else fields
+
+
+def offered(texts: list[str]) -> list[str]:
+    """The answers that a decision is to have, each once."""
+    found = options.offered({options.FIELD: [" ".join(text.split()) for text in texts]})
+    if len(found) > MOST_OPTIONS or any(len(one) > OPTION_CHARACTERS for one in found):
+        detail = f"a decision has at most {MOST_OPTIONS} options of {OPTION_CHARACTERS} characters each"
+        raise Refusal("content.too_large", detail)
+    return found
 
 
 def _keys(kind: str, title: str, context: Context) -> list[str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 
 from mycelium.board.v1 import service_pb2
-from mycelium_board import lookup, readiness
+from mycelium_board import lookup, options, readiness
 from mycelium_board.commands_claims import Holding
 from mycelium_board.commands_edits import LONG_AGO, Concern, Edited, Freed
 from mycelium_board.commands_moves import Moving
 from mycelium_board.model import State, Task, subject
-from mycelium_board.projection import text_of
 from mycelium_kernel import names, rooms_seen
 from mycelium_kernel.callers import RoomRow, handle_of
 from mycelium_kernel.errors import Refusal
@@ -46,9 +44,8 @@ def for_move(tables: Tables, request: service_pb2.MoveTaskRequest, context: Cont
     room = rooms_seen.find_room(tables, request.room, context)
     task = lookup.find_task(tables, room, request.task)
     row = tables.one("SELECT fields FROM task WHERE room_id = ? AND document_id = ?", room.id, task.document_id)
-    offered = json.loads(row[0] if row else "{}").get("options") or []
-    options = tuple(map(text_of, offered)) if isinstance(offered, list) else ()
-    return Moving(room, task, tables.entity(subject(room.id, task.document_id), State), options=options)
+    offered = tuple(options.of_json(row[0])) if row else ()
+    return Moving(room, task, tables.entity(subject(room.id, task.document_id), State), options=offered)
 
 
 def for_expire(tables: Tables, request: service_pb2.ExpireClaimRequest, _context: Context) -> Holding:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from mycelium.board.v1 import views_pb2
+from mycelium_board import options
 from mycelium_board.projection import text_of
 from mycelium_kernel import clock
 from mycelium_kernel.errors import Refusal
@@ -15,7 +16,11 @@ COLUMNS = """task.document_id, task.key, thread, title, iif(moved_status != '', 
   blocked_by, coalesce(holder, ''), coalesce(expires_at, 0), fields, version, created_by, created_at, updated_by,
   updated_at, place, lateness, closed_at"""
 NONE = "-"  # the group of the rows that don't have the field
-NAMES = ("status", "kind", "assignee", "holder", "blocked_by", "created_by", "updated_by")
+NAMES = (
+    "key", "title", "status", "kind", "assignee", "holder", "blocked_by", "version", "created_by", "updated_by",
+    "ready", "waits_for", "parent", "parts", "options",
+)  # fmt: skip
+SOURCE = "memory"  # of each row here
 OF_THREADS = ("thread", "episode")  # shown on the row; they are the thread's, and no field of the task
 FIELD_CHARACTERS = 100
 
@@ -40,6 +45,7 @@ def build(found: tuple[Any, ...]) -> views_pb2.Row:
         created_at=clock.from_millis(created_at),
         updated_by=updated_by,
         updated_at=clock.from_millis(updated_at),
+        options=options.of_json(fields),
     )
 
 
@@ -62,8 +68,15 @@ def groups(row: views_pb2.Row, field: str) -> list[str]:
     fields = json.loads(row.fields_json or "{}")
     if field == "owner":
         return [value.removeprefix("@") for value in _values(fields.get("owner"))] or [row.holder or NONE]
-    values = _values(getattr(row, field)) if field in NAMES else _values(fields.get(field))
+    if field == "source":
+        return [SOURCE]
+    values = _values(_own(row, field)) if field in NAMES else _values(fields.get(field))
     return values or [NONE]
+
+
+def _own(row: views_pb2.Row, field: str) -> object:
+    value = getattr(row, field)
+    return value if isinstance(value, str | int) else list(value)
 
 
 def _values(value: object) -> list[str]:

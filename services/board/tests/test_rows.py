@@ -149,6 +149,12 @@ def test_rows_say_under_which_values_of_a_field_they_stand() -> None:
     assert grouped("assignee") == {"work/a": ["-"], "work/b": ["sec"]}
     assert grouped("status") == {"work/a": ["open"], "work/b": ["open"]}
     assert grouped("") == {"work/a": [], "work/b": []}
+    assert grouped("key") == {"work/a": ["work/a"], "work/b": ["work/b"]}
+    assert grouped("title") == {"work/a": ["Do it"], "work/b": ["Do it"]}
+    assert grouped("source") == {"work/a": ["memory"], "work/b": ["memory"]}
+    assert grouped("ready") == {"work/a": ["true"], "work/b": ["false"]}
+    assert grouped("version") == {"work/a": ["1"], "work/b": ["1"]}
+    assert grouped("parts") == {"work/a": ["-"], "work/b": ["-"]}
 
 
 def test_a_row_of_no_document_can_t_be_changed() -> None:

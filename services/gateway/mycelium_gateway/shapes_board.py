@@ -11,6 +11,7 @@ from mycelium_gateway.shapes import PRESENCES, Json, moment
 NONE = "-"
 NO_TASK = "an active member, no task"
 ITSELF = ("owner", "created_by", "updated_by")  # fields in which a member's row has its handle
+OWN = ("key", "title", "status", "kind")  # others that it can be grouped by
 
 
 def row(view: views_pb2.Row) -> Json:
@@ -38,6 +39,7 @@ def row(view: views_pb2.Row) -> Json:
         "cycle_more": view.cycle_more,
         "parent": view.parent or None,
         "parts": list(view.parts),
+        "options": list(view.options),
         "source": {"kind": "memory", "ref": view.key},
         "group": list(view.group) or None,
     }
@@ -69,7 +71,9 @@ def active(view: rooms_pb2.Member, field: str) -> Json:
         "cycle_more": 0,
         "parent": None,
         "parts": [],
+        "options": [],
         "source": {"kind": "member", "ref": view.handle},
     }
-    value = view.handle if field in ITSELF else found.get(field) if field in ("status", "kind") else None
-    return {**found, "group": [value or NONE] if field else None}
+    fixed = {**dict.fromkeys(ITSELF, view.handle), "source": "member", "version": "0", "ready": "false"}
+    value = fixed.get(field) or (found[field] if field in OWN else NONE)
+    return {**found, "group": [value] if field else None}

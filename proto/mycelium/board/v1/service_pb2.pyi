@@ -64,6 +64,7 @@ class CreateTaskRequest(_message.Message):
     ASSIGNEE_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     title: _builtins.str
@@ -76,6 +77,10 @@ class CreateTaskRequest(_message.Message):
     """The task that it is a part of, as a task is named; empty: none."""
     kind: _builtins.str
     """What sort of thing it is; empty: work to do."""
+    @_builtins.property
+    def options(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The answers that a decision offers; empty: any."""
+
     def __init__(
         self,
         *,
@@ -85,10 +90,11 @@ class CreateTaskRequest(_message.Message):
         assignee: _builtins.str = ...,
         parent: _builtins.str = ...,
         kind: _builtins.str = ...,
+        options: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "body", b"body", "kind", b"kind", "parent", b"parent", "room", b"room", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "body", b"body", "kind", b"kind", "options", b"options", "parent", b"parent", "room", b"room", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium_gateway import problems, shapes, shapes_board
 from mycelium_gateway.actor import Call, Caller
-from mycelium_gateway.answers import answer, done
+from mycelium_gateway.answers import answer
 from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import tasks as schemas
 
@@ -36,6 +36,7 @@ async def create_task(room: str, body: schemas.NewTask, call: Caller) -> Respons
         assignee=body.assign or "",
         parent=body.parent or "",
         kind=body.kind or "",
+        options=body.options,
     )
     reply = await call.named(body.handle).ask(request, service_pb2.CreateTaskResponse)
     return answer(shapes_board.row(reply.message.row), 201, sequence=reply.sequence)
@@ -71,16 +72,16 @@ async def renew_claim(room: str, task: str, body: schemas.Renewal, call: Caller)
 
 @router.post(
     "/tasks/{task:path}/release",
-    status_code=204,
-    response_class=Response,
+    response_model=schemas.Moved,
     summary="Give a task back",
-    description=f"Whom it is for stays. {NAMED}",
+    description=f"Whom it is for stays; nobody holds it then. {NAMED}",
     responses=problems.responses("claim.held", "claim.none", *MOVING),
 )
 async def release_task(room: str, task: str, body: schemas.Proof, call: Caller) -> Response:
     request = service_pb2.ReleaseTaskRequest(room=room, task=task, token=body.token or 0, note=body.note)
     reply = await call.named(body.handle).ask(request, service_pb2.ReleaseTaskResponse)
-    return done(reply.sequence)
+    released = reply.message
+    return answer({"task": released.key, "thread": released.thread, "held_by": None}, sequence=reply.sequence)
 
 
 @router.post(

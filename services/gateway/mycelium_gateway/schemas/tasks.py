@@ -32,6 +32,7 @@ TASK = {
     "cycle_more": 0,
     "parent": None,
     "parts": ["work/pick-token-storage"],
+    "options": [],
     "source": {"kind": "memory", "ref": "work/ship-passkey-login"},
     "group": None,
 }
@@ -54,6 +55,7 @@ class NewTask(Body):
     assign: WrittenHandle | None = Field(None, description="Whom it is for.", examples=["sec"])
     parent: str | None = Field(None, description="The task that it is a part of.")
     kind: str | None = Field(None, description="What sort of thing it is.", examples=["decision"])
+    options: list[str] = Field([], description="The answers that a decision offers: at most 50.", examples=[["15m"]])
     handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
 
 
@@ -133,6 +135,7 @@ class Task(Shape):
     cycle_more: int = Field(description="How many more there are in that cycle.")
     parent: str | None = Field(description="Key of the task that it is a part of.")
     parts: list[str] = Field(description="Keys of its parts.")
+    options: list[str] = Field(description="The answers that a decision offers; none: any.")
     source: Source
     group: list[str] | None = Field(description="The values of the field that was grouped by; `-` for none.")
 
