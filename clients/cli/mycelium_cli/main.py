@@ -143,6 +143,13 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
+def _end_on_ctrl_c() -> None:
+    """From here on Ctrl-C just ends the program: in the middle of its leaving there is nobody to catch it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _silence_stdout() -> None:
     """Nobody reads any more: what is still buffered must not fail when Python closes its files."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -167,8 +174,10 @@ def run() -> NoReturn:
         instruction = os.environ.get("_MYCELIUM_COMPLETE")
         _leave(_complete(instruction) if instruction else execute(sys.argv[1:]))
     except KeyboardInterrupt as stop:
+        _end_on_ctrl_c()
         status = getattr(stop, "exit_status", 130)  # SIGTERM has one of its own
     except BrokenPipeError:
+        _end_on_ctrl_c()
         _silence_stdout()
         status = 141
     except OSError:

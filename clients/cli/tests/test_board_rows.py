@@ -43,6 +43,7 @@ TASK: dict[str, Any] = {
     "cycle_more": 0,
     "parent": None,
     "parts": [],
+    "options": [],
     "source": {"kind": "memory", "ref": "work/login"},
     "group": None,
 }
@@ -60,7 +61,7 @@ def drawn(*rows: dict[str, Any], wanted: str = "all", view: str = "list", group:
 
 def test_rows_stand_under_what_they_need() -> None:
     """Decisions, what is blocked, reviews, what is open, who is active; each with all that is known of it."""
-    decision = row(key="decisions/ttl", kind="decision", title="TTL?", meta={"options": ["15m", "60m"]})
+    decision = row(key="decisions/ttl", kind="decision", title="TTL?", options=["15m", "60m"])
     blocked = row(status="blocked", blocked_by="#502", ready=False, reason="waiting on #502", assignee="sec")
     held = row(holder="sec", expires_at="2026-09-03T17:11:07.250Z", meta={"priority": "high"}, ready=False)
     member = row(key="members/scout", thread=None, title="reading", status="working", kind="agent")
@@ -161,14 +162,17 @@ def test_a_day_of_a_changed_clock_begins_once() -> None:
 
 
 def test_the_zone_is_the_flags_then_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flag that names none is wrong usage; an environment that has no name leaves it to the machine's clock."""
+    """A flag that names none is wrong usage; an environment that has no name is UTC, and that is said."""
+    said: list[str] = []
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    assert str(reader_zone(None)) == "Pacific/Kiritimati"
-    assert str(reader_zone("UTC")) == "UTC"
+    assert str(reader_zone(None, said.append)) == "Pacific/Kiritimati"
+    assert str(reader_zone("UTC", said.append)) == "UTC"
     monkeypatch.setenv("TZ", "CET-1CEST")
-    assert reader_zone(None) is None
+    assert said == []
+    assert str(reader_zone(None, said.append)) == "UTC"
+    assert len(said) == 1
     with pytest.raises(Failure) as caught:
-        reader_zone("Nowhere/None")
+        reader_zone("Nowhere/None", said.append)
     assert caught.value.exit_status == USAGE
 
 

@@ -146,6 +146,23 @@ def test_a_claim_is_renewed_when_it_is_found_and_at_a_third_of_its_length(
     assert keeping.said == []
 
 
+def test_a_reservation_is_renewed_like_a_claim(keeping: Keeping, scripted: ScriptedHub) -> None:
+    """By its own pattern and token; one that was lost is said once, and forgotten."""
+    place = tokens.folder(scripted.url, "demo", "sec", "reservations")
+    tokens.keep(place, "src/**", "", 40)
+    scripted.play(answer(200, CLAIM), answer(200, {"items": [{"pattern": "src/**", "ttl_s": 60}]}))
+    keeping.look()
+    scripted.play(answer(200, CLAIM), answer(409, {"slug": "lease.lost", "detail": "src/** has ended"}))
+    keeping.look(19.0)
+    keeping.look(1.0)
+    keeping.look(0.5)
+    reserved = [request for request in scripted.received if "reservations" in request.line]
+    assert [request.line.split()[1] for request in reserved] == ["/api/rooms/demo/reservations/renew"] * 2
+    assert [request.document() for request in reserved] == [{"reservations": [{"pattern": "src/**", "token": 40}]}] * 2
+    assert keeping.said == ["src/** has ended; it is not renewed any more"]
+    assert (tokens.kept(place), len(tokens.kept(keeping.place))) == ([], 1)
+
+
 def test_a_lost_claim_is_said_once_and_its_token_forgotten(keeping: Keeping, scripted: ScriptedHub) -> None:
     """Another of the same task stays."""
     scripted.play(answer(409, {"slug": "lease.lost", "detail": f"the claim of {KEY} has ended; @bob holds it now"}))

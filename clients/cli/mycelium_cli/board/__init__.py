@@ -6,14 +6,30 @@ import click
 
 from mycelium_cli import completing
 from mycelium_cli.command import Entry, Group
+from mycelium_cli.errors import usage
 
 FILTERS = ("needs-you", "in-flight", "resolved", "all", "ready")
 VIEWS = ("list", "table")
 
 
+def _hand_down(ctx: click.Context, name: str) -> None:
+    """What is said before a command is the command's: `board -r x claim y` is `board claim -r x y`."""
+    command = group.get_command(ctx, name)
+    known = {param.name for param in command.params} if command else set()
+    for param in group.params:
+        said = param.name or ""
+        if ctx.get_parameter_source(said) is not click.core.ParameterSource.COMMANDLINE or said in {"json", "verbose"}:
+            continue
+        if said not in known:
+            raise usage(f"{param.opts[0]} is for the board itself, not for {name}", f"mycelium board {name} --help")
+        ctx.default_map = {name: {**(ctx.default_map or {}).get(name, {}), said: ctx.params[said]}}
+
+
 @click.pass_context
 def _show(ctx: click.Context, /, **params: Any) -> None:
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is not None:
+        _hand_down(ctx, ctx.invoked_subcommand)
+    else:
         from mycelium_cli.board.rows import show
         from mycelium_cli.context import Here
 

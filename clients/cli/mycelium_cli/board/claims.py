@@ -7,21 +7,21 @@ from mycelium_cli.board.naming import task_path
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, usage
-from mycelium_cli.output import Paint, at, clean_line, short
+from mycelium_cli.output import Paint, at, clean_line, shell_word, short
 from mycelium_cli.periods import duration_s
 from mycelium_cli.wording import Document
 
-_MINUTE_S = 60
+_LONGEST_S = 7 * 24 * 3600
+TOKEN = click.IntRange(1, tokens.MOST)
 
 
 def ttl_s(typed: str | None) -> int | None:
     """Seconds from `--ttl`, which is minutes when no unit is given."""
     if typed is None:
         return None
-    text = typed.strip()
-    seconds = duration_s(text, "--ttl") * (_MINUTE_S if text and text[-1].isdigit() else 1)
-    if seconds < 1:
-        raise usage(f"--ttl is minutes, or a time like 90s, 30m or 2h, not {typed}")
+    seconds = duration_s(typed, "--ttl", "m")
+    if not 1 <= seconds <= _LONGEST_S:
+        raise usage(f"--ttl is a second at least and 7 days at most, not {typed.strip()}")
     return round(seconds)
 
 
@@ -50,6 +50,7 @@ def claim(
     hub = here.hub(handle)
     folder = tokens.folder(here.hub_url, place, acting)
     known = {name: value for name, value in body.items() if value is not None}
+    before = {(one.task, one.token) for one in tokens.kept(folder)}
     try:
         told = hub.post(task_path(place, task, "claim"), known)
     except Failure as refused:
@@ -60,6 +61,12 @@ def claim(
     else:  # it is another's now, and what proved the claim before is worth nothing
         tokens.forget(tokens.find(folder, told["task"]))
     here.out.answer(told, draw_claim)
+    lasting_s = body["ttl_s"]
+    if lasting_s and ((told["task"], told["token"]) in before or told["ttl_s"] != lasting_s):
+        here.out.note(
+            f"{clean_line(told['task'])} was held by {at(told['holder'])} already, and --ttl moves no end: "
+            f"use mycelium board renew {shell_word(told['task'])} --ttl {shell_word(ttl)}"
+        )
 
 
 def keep_refusal(folder: str, typed: str, refused: Failure) -> None:
@@ -82,7 +89,7 @@ def draw_claim(claim: Document, paint: Paint) -> list[str]:
 @room_option
 @handle_option
 @click.option("--ttl", metavar="MINUTES", help="For how long from now on; default: as long as it was taken for.")
-@click.option("--token", type=click.IntRange(1), metavar="N", help="Of the claim; default: the one kept here.")
+@click.option("--token", type=TOKEN, metavar="N", help="Of the claim; default: the one kept here.")
 @click.argument("task", metavar="TASK")
 def renew(here: Here, *, room: str | None, handle: str | None, ttl: str | None, token: int | None, task: str) -> None:
     """Let a claim of yours last longer."""
@@ -102,7 +109,7 @@ def renew(here: Here, *, room: str | None, handle: str | None, ttl: str | None, 
 @room_option
 @handle_option
 @click.option("--note", metavar="TEXT", help="What its next holder should know.")
-@click.option("--token", type=click.IntRange(1), metavar="N", help="Of the claim; default: the one kept here.")
+@click.option("--token", type=TOKEN, metavar="N", help="Of the claim; default: the one kept here.")
 @click.argument("task", metavar="TASK")
 def release(
     here: Here, *, room: str | None, handle: str | None, note: str | None, token: int | None, task: str
@@ -114,10 +121,10 @@ def release(
     place = here.room(room)
     kept = tokens.find(tokens.folder(here.hub_url, place, here.handle(handle)), task)
     body = {"token": token or (kept.token if kept else None), "note": note}
-    here.hub(handle).post(
-        task_path(place, task, "release"), {name: value for name, value in body.items() if value is not None}
-    )
+    known = {name: value for name, value in body.items() if value is not None}
+    told = here.hub(handle).post(task_path(place, task, "release"), known)
     tokens.forget(kept)
     here.out.answer(
-        {"task": task, "released": True}, lambda data, paint: [f"{paint.good('✓')} released {data['task']}"]
+        {"task": told["task"], "thread": told["thread"], "released": True},
+        lambda data, paint: [f"{paint.good('✓')} released {clean_line(data['task'])}"],
     )

@@ -9,6 +9,15 @@ from mycelium_cli.output import Paint, age, at, clean_line, short, table
 from mycelium_cli.wording import Document
 
 NONE = "-"
+OF_ROWS = (
+    "owner",
+    "assignee",
+    "holder",
+    "blocked_by",
+    "parent",
+    "parts",
+    "waits_for",
+)  # each may be nobody's or nothing
 HANDLES = ("assignee", "holder", "owner", "created_by", "updated_by")  # fields whose values are handles
 CLOSED = ("resolved", "dismissed")
 # Statuses in the order of work; others come after them.
@@ -32,7 +41,7 @@ class Look(NamedTuple):
     filter: str
     view: str
     group: str
-    zone: tzinfo | None
+    zone: tzinfo
     now_s: float
 
 
@@ -50,7 +59,12 @@ def draw(page: Document, look: Look, paint: Paint) -> Iterator[str]:
             yield f"{paint.bold(heading)} {len(rows)}"
             for row in rows:
                 yield from _lines(row, look, paint)
-    if look.group and page["items"] and all(row.get("group") in ([NONE], None) for row in page["items"]):
+    if (
+        look.group
+        and look.group not in OF_ROWS
+        and page["items"]
+        and all(row.get("group") in ([NONE], None) for row in page["items"])
+    ):
         yield paint.dim(f"no row here has a field {clean_line(look.group)}")
 
 
@@ -126,9 +140,8 @@ def _lines(row: Document, look: Look, paint: Paint) -> Iterator[str]:
     told = f"  {paint.warn(clean_line(urgency))}" if urgency else ""
     yield f" {mark} {name}  {paint.bold(clean_line(row['title']))}{told}"
     yield " " * 13 + paint.dim(" · ".join(_small_print(row, look)))
-    options = row["meta"].get("options")
-    if isinstance(options, list) and row["status"] not in CLOSED:
-        yield " " * 13 + " ".join(f"[{clean_line(option)}]" for option in options)
+    if row.get("options") and row["status"] not in CLOSED:
+        yield " " * 13 + " ".join(f"[{clean_line(option)}]" for option in row["options"])
 
 
 def _small_print(row: Document, look: Look) -> Iterator[str]:

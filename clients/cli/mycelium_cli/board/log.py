@@ -1,16 +1,15 @@
 """`board log`: what happened in a room, day by day, and who did it."""
 
-import os
 from collections.abc import Iterator
 
 import click
 
 from mycelium_cli.api import Query, api_path
+from mycelium_cli.board.zones import zone_name
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.output import Paint, at, clean_line, shell_word, width_of
-from mycelium_cli.periods import zone
 from mycelium_cli.wording import Document
 
 PEOPLE = 8  # of a day that one line names
@@ -47,21 +46,13 @@ def log(here: Here, *, room: str | None, handle: str | None, tz: str | None, **w
         first, second = (f"--{name.replace('_', '-')}" for name in named[:2])
         raise usage(f"{first} and {second} are two periods: use one of them")
     place = here.room(room)
-    query: Query = {name: _text(value) for name, value in wanted.items()} | {"tz": tz or _zone(here)}
+    query: Query = {name: _text(value) for name, value in wanted.items()} | {"tz": zone_name(tz, here.out.note)}
     found = here.hub(handle).get(api_path("rooms", place, "board", "log"), query)
     here.out.answer(found, lambda data, paint: draw(data, _again(place, wanted, tz), paint))
 
 
 def _text(value: str | bool | None) -> str | None:
     return "true" if value is True else value or None
-
-
-def _zone(here: Here) -> str:
-    """The zone of this machine; what can't be told is said, since days would begin elsewhere."""
-    found = zone()
-    if not found and os.environ.get("TZ"):
-        here.out.note(f"TZ is {os.environ['TZ']}, which is no zone's name: days are those of UTC; say --tz ZONE")
-    return found
 
 
 def _again(room: str, wanted: dict[str, str | bool | None], tz: str | None) -> str:

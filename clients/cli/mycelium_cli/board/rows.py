@@ -25,7 +25,7 @@ TZ = "The zone that today begins in, such as Europe/Paris; default: $TZ, else th
 def show(here: Here, params: dict[str, Any]) -> None:
     """The rows of a room's board, once or until Ctrl-C."""
     place, wanted, group = here.room(params["room"]), params["filter"], (params["group"] or "").strip()
-    zone, hub = reader_zone(params["tz"]), here.hub()
+    zone, hub = reader_zone(params["tz"], here.out.note), here.hub()
     if params["group"] is not None and not group:
         raise usage("--group is empty: name a field", "mycelium board --group status")
 
@@ -79,7 +79,8 @@ def ready(here: Here, **params: Any) -> None:
 @command(
     "new",
     example='mycelium board new "Ship passkey login"\n'
-    'mycelium board new "Pick storage" --parent work/ship-passkey-login --assign @sec',
+    'mycelium board new "Pick storage" --parent work/ship-passkey-login --assign @sec\n'
+    'mycelium board new "How long do tokens live?" --kind decision --option 15m --option 60m',
     writes=True,
 )
 @room_option
@@ -87,6 +88,7 @@ def ready(here: Here, **params: Any) -> None:
 @click.option("--assign", metavar="HANDLE", help="Whom it is for.")
 @click.option("--parent", metavar="TASK", help="The task that it is a part of.")
 @click.option("--kind", metavar="WORD", help="What sort of thing it is, such as decision; default: a task.")
+@click.option("--option", "options", metavar="TEXT", multiple=True, help="An answer that a decision offers; repeat it.")
 @click.option("--body", metavar="TEXT", help="More about it (markdown).")
 @click.argument("title", nargs=-1, metavar="TITLE")
 def new(
@@ -96,6 +98,7 @@ def new(
     handle: str | None,
     title: tuple[str, ...],
     body: str | None,
+    options: tuple[str, ...],
     **fields: str | None,
 ) -> None:
     """File a task.
@@ -106,7 +109,12 @@ def new(
     here.handle(handle)
     if not title:
         raise usage("TITLE is missing: what is to be done?", 'mycelium board new "what is to be done"')
-    wanted = {"title": one_text(title, 'mycelium board new "all of it in quotes"'), "value": body, **fields}
+    wanted = {
+        "title": one_text(title, 'mycelium board new "all of it in quotes"'),
+        "value": body,
+        **fields,
+        "options": options or None,
+    }
     known = {name: value for name, value in wanted.items() if value is not None}
     told = here.hub(handle).post(api_path("rooms", place, "tasks"), known)
     here.out.answer(told, _draw_new)

@@ -15,6 +15,7 @@ from mycelium_cli import config
 
 _NAME_DIGITS = 32  # other files are not claims, or not yet
 _REFUSED = "refused-"
+MOST = 2**63 - 1  # of a token: what is greater is none
 
 
 class Kept(NamedTuple):
@@ -54,10 +55,11 @@ def refused(place: str, named: str) -> Refused | None:
     """The refusal of a claim of a task, however the task is named."""
     wanted = named.strip().lower()
     for path, told in _read(place, _REFUSED):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
             task, thread = str(told["task"]).lower(), str(told["thread"])
             if wanted in {task, task.partition("/")[2] or task, thread, thread[-8:]}:
-                return Refused(path, int(told["sequence"]))
+                sequence = int(told["sequence"])
+                return Refused(path, sequence) if 0 <= sequence <= MOST else None
     return None
 
 
@@ -105,8 +107,10 @@ def kept(place: str) -> list[Kept]:
     """All claims of a folder."""
     found = []
     for path, told in _read(place, ""):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            found.append(Kept(path, str(told["task"]), str(told["thread"]), int(told["token"])))
+        with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
+            one = Kept(path, str(told["task"]), str(told["thread"]), int(told["token"]))
+            if 1 <= one.token <= MOST:
+                found.append(one)
     return found
 
 

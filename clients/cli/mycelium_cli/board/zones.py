@@ -1,37 +1,56 @@
-"""The reader's time zone: when their day began, and what their clock shows at a moment."""
+"""The reader's time zone: when their day began, and what their clock shows at a moment.
 
+One rule for all of the board: `--tz`, else $TZ, else this machine's. What has no name there is UTC, and that is said.
+"""
+
+import os
 import time
-from datetime import datetime, tzinfo
+from collections.abc import Callable
+from datetime import UTC, datetime, tzinfo
 from datetime import time as clock_time
 
 from mycelium_cli.errors import usage
-from mycelium_cli.periods import zone as zone_of_machine
+from mycelium_cli.periods import is_zone, zone
+
+_EXAMPLE = "--tz Europe/Paris"
 
 
-def reader_zone(named: str | None) -> tzinfo | None:
-    """The zone of `--tz`, else of this machine; None where that has no name, and its own clock counts."""
+def zone_name(typed: str | None, note: Callable[[str], None]) -> str:
+    """The name of the reader's zone. `note` is told when UTC stands in for one."""
+    wanted = (typed or "").strip()
+    if wanted and not is_zone(wanted):
+        raise usage(f'--tz is "{wanted}", which is no time zone', f"the same with {_EXAMPLE}")
+    found = wanted or zone()
+    if found:
+        return found
+    named = os.environ.get("TZ", "").strip()
+    if named:
+        note(f'TZ is "{named}", which is no time zone: days are those of UTC; say {_EXAMPLE}')
+    elif time.localtime().tm_gmtoff:
+        note(f"this machine's time zone has no name: days are those of UTC; say {_EXAMPLE}")
+    return "UTC"
+
+
+def reader_zone(typed: str | None, note: Callable[[str], None]) -> tzinfo:
+    """The reader's zone."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-    wanted = (named or "").strip() or zone_of_machine()
+    name = zone_name(typed, note)
     try:
-        return ZoneInfo(wanted) if wanted else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        if not named:
-            return None
-        raise usage(f'--tz is "{named}", which is no time zone', "mycelium board --tz Europe/Paris") from None
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # this machine knows no zones at all
+        if name != "UTC":
+            note(f"this machine doesn't know the time zone {name}: days are those of UTC")
+        return UTC
 
 
-def midnight_ms(zone: tzinfo | None, now_s: float) -> int:
+def midnight_ms(zone: tzinfo, now_s: float) -> int:
     """When the day of the reader began, in milliseconds since 1970."""
-    if zone is None:
-        today = time.localtime(now_s)
-        began_s = time.mktime((today.tm_year, today.tm_mon, today.tm_mday, 0, 0, 0, 0, 0, -1))
-    else:
-        began_s = datetime.combine(datetime.fromtimestamp(now_s, zone).date(), clock_time(), zone).timestamp()
-    return int(began_s * 1000)
+    today = datetime.fromtimestamp(now_s, zone).date()
+    return int(datetime.combine(today, clock_time(), zone).timestamp() * 1000)
 
 
-def clock_at(timestamp: object, zone: tzinfo | None, now_s: float) -> str:
+def clock_at(timestamp: object, zone: tzinfo, now_s: float) -> str:
     """A moment on the reader's clock: `17:11`, with the date when that is not today's."""
     try:
         then = datetime.fromisoformat(str(timestamp)).astimezone(zone)

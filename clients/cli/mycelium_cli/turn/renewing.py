@@ -1,7 +1,8 @@
-"""While a loop runs, the claims of its handle that were made on this machine last on: each is renewed in time.
+"""While a loop runs, what its handle claimed and reserved on this machine lasts on: each is renewed in time.
 
 A thread of its own does it, so that neither a long wait nor a command at work keeps a claim waiting, nor the other way
-round. It goes by the tokens that are kept here, whoever of this machine made the claim.
+round. It goes by the tokens that are kept here, whoever of this machine made the claim. A reservation is
+kept like a claim, its pattern in place of the task.
 """
 
 import os
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mycelium_cli import transport
-from mycelium_cli.api import Hub, new_key
+from mycelium_cli.api import Hub, api_path, new_key
 from mycelium_cli.board import tokens
 from mycelium_cli.board.naming import task_path
 from mycelium_cli.errors import Failure
@@ -24,7 +25,8 @@ _AGAIN_S = 1.0  # after a hub that is away
 _REFUSED_S = 60.0  # after a refusal that says nothing of the claim
 _ANSWER_S = 10.0
 _READ_AGAIN_S = 10.0  # a folder's time may not tell of a change in the same tick
-_OVER = {"lease.lost", "claim.none", "task.not_found"}
+_OVER = {"lease.lost", "claim.none", "task.not_found", "reservation.none"}
+_RESERVED = "reservations"
 
 
 class _Next(NamedTuple):
@@ -54,6 +56,7 @@ class Renewer:
         self._first_url = hub.url
         self._next: dict[tuple[str, int], _Next] = {}
         self._kept: list[tokens.Kept] = []
+        self._reserved: set[tokens.Kept] = set()
         self._read: tuple[list[int], float] = ([], 0.0)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="renewing", daemon=True)
@@ -88,18 +91,18 @@ class Renewer:
         """What is kept here now; read again when the folders have changed."""
         urls = {self._first_url, self._hub.url}
         places = sorted(tokens.folder(url, self._room, self._handle) for url in urls)
-        changed = [_changed_at(place) for place in places]
+        reserved = sorted(tokens.folder(url, self._room, self._handle, _RESERVED) for url in urls)
+        changed = [_changed_at(place) for place in [*places, *reserved]]
         before, read_s = self._read
         if changed != before or now_s - read_s >= _READ_AGAIN_S:
-            self._kept = [one for place in places for one in tokens.kept(place)]
+            self._reserved = {one for place in reserved for one in tokens.kept(place)}
+            self._kept = [one for place in places for one in tokens.kept(place)] + sorted(self._reserved)
             self._read = changed, now_s
         return self._kept
 
     def _renew(self, kept: tokens.Kept) -> _Next:
         try:
-            path = task_path(self._room, kept.task, "renew")
-            answer = self._hub.ask_once(path, {"token": kept.token}, new_key(), _ANSWER_S)
-            return _Next(self._clock() + float(answer.data["ttl_s"]) / 3)
+            return _Next(self._clock() + self._ask(kept) / 3)
         except Unreached as error:
             failure = unreached(self._hub.url, str(error))
         except Failure as refused:
@@ -110,6 +113,15 @@ class Renewer:
             self._hub.look_again()
             return _Next(self._clock() + _AGAIN_S)
         return _Next(self._clock() + _REFUSED_S)
+
+    def _ask(self, kept: tokens.Kept) -> float:
+        """Renew it: for how many seconds it lasts now."""
+        if kept in self._reserved:
+            path = api_path("rooms", self._room, _RESERVED, "renew")
+            body = {"reservations": [{"pattern": kept.task, "token": kept.token}]}
+            return float(self._hub.ask_once(path, body, new_key(), _ANSWER_S).data["items"][0]["ttl_s"])
+        path = task_path(self._room, kept.task, "renew")
+        return float(self._hub.ask_once(path, {"token": kept.token}, new_key(), _ANSWER_S).data["ttl_s"])
 
 
 def _changed_at(place: str) -> int:

@@ -53,8 +53,8 @@ def wait(
     Or until a task changes hands (--lease): it is claimed, handed back or resolved, its claim's time is over,
     or what it waited for is done. A message comes with those that led up to it. Exit status 6: nothing came
     in time. With --exec, exit 0 of the command acknowledges the message; after three failures it is parked,
-    and the loop goes on. A failure while the hub can't be reached is none of the three. While a loop runs, the
-    claims that its handle made on this machine are renewed.
+    and the loop goes on. A failure while the hub can't be reached is none of the three. While a loop runs, what
+    its handle claimed and reserved on this machine is renewed.
     """
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
@@ -79,7 +79,7 @@ def wait(
 
 @contextmanager
 def _renewing(here: Here, address: Address, handle: str | None) -> Iterator[None]:
-    """Keep the claims of the loop's handle for as long as it runs."""
+    """Keep what the loop's handle claimed and reserved for as long as it runs."""
     from mycelium_cli.turn.renewing import Renewer
 
     renewer = Renewer(here.hub(handle), address.room, address.handle, say=here.out.note)
