@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mycelium.board.v1 import service_pb2, views_pb2
+from mycelium.memory.v1.views_pb2 import ORIGIN_IMPORT
 from mycelium_board.service import service
 from mycelium_kernel import events, headers, run, subjects
 from mycelium_kernel.clock import system_clock
@@ -28,12 +29,12 @@ AGENTS = [f"agent{number}" for number in range(CLIENTS)]
 
 
 def crowded(*keys: str) -> Hub:
-    """A room with a hundred agents and some tasks."""
+    """A room with a hundred agents and some tasks, of which boards tell nobody: they were filed elsewhere."""
     hub = Hub()
     for handle in AGENTS:
         hub.join(handle)
     for key in keys:
-        hub.task(key)
+        hub.task(key, origin=ORIGIN_IMPORT)
     return hub
 
 
