@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_board.commands_claims import Holding, moved
-from mycelium_board.model import latest, live
+from mycelium_board.model import latest, live, unblocked
 from mycelium_kernel.service import Context, Done, Fact
 
 CONCERN = "concern"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 CONCERN_LASTS = timedelta(days=7)
-DISMISSED = json.dumps({"status": "dismissed"})
+DISMISSED = {"status": "dismissed"}
 ENDING = (views_pb2.MOVE_RESOLVED, views_pb2.MOVE_DISMISSED, views_pb2.MOVE_REMOVED)
 
 
@@ -82,7 +82,8 @@ def expire_concern(loaded: Concern | None, _request: service_pb2.ExpireConcernRe
         return Done(service_pb2.ExpireConcernResponse())
     if context.now < loaded.touched_at + CONCERN_LASTS or live(loaded.entity, context.now):
         return Done(service_pb2.ExpireConcernResponse())
-    event = moved(loaded, views_pb2.MOVE_EXPIRED, "", context.now, fields_json=DISMISSED)
+    changes = json.dumps({**DISMISSED, **unblocked(loaded.task)})
+    event = moved(loaded, views_pb2.MOVE_EXPIRED, "", context.now, fields_json=changes)
     return Fact(event, on=loaded.entity)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_board import commands_claims
 from mycelium_board.commands_claims import Holding, closed
-from mycelium_board.model import OPEN, live
+from mycelium_board.model import OPEN, live, unblocked
 from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Fact
@@ -63,9 +63,10 @@ def answer_move(event: events_pb2.TaskMoved, _sequence: int) -> service_pb2.Move
 def _changes(loaded: Moving, request: service_pb2.MoveTaskRequest) -> dict[str, object]:
     """What the document's fields become."""
     if request.move == views_pb2.MOVE_ANSWERED:
-        return {**CLOSING[request.move], "answer": _answer(loaded, request.answer.strip())}
+        answer = {"answer": _answer(loaded, request.answer.strip())}
+        return {**CLOSING[request.move], **answer, **unblocked(loaded.task)}
     if request.move in CLOSING:
-        return dict(CLOSING[request.move])
+        return {**CLOSING[request.move], **unblocked(loaded.task)}
     if request.move == views_pb2.MOVE_BLOCKED:
         return {"status": "blocked", "blocked_by": _waited_for(request.on.strip())}
     if request.move != views_pb2.MOVE_UNBLOCKED:

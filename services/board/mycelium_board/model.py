@@ -18,6 +18,7 @@ PREFIXES = ("work/", "decisions/", "status/", "failed/")  # a document under one
 CLOSED = ("resolved", "dismissed")
 OPEN = "open"
 BLOCKED = "blocked"
+REVIEW = "in_review"
 OF_ITSELF = Actor("board:", "")  # no handle is written so: nobody outside can use up a key of ours
 
 State = events_pb2.TaskState
@@ -45,6 +46,11 @@ class Task:
     def is_blocked(self) -> bool:
         """Whether it waits for something outside the board."""
         return not self.is_closed and (self.status == BLOCKED or bool(self.blocked_by))
+
+
+def unblocked(task: Task) -> dict[str, None]:
+    """What the fields of a task that is closed become besides: who opens it again finds it as if nothing had been."""
+    return {"blocked_by": None} if task.blocked_by else {}
 
 
 def subject(room_id: str, document_id: str) -> str:

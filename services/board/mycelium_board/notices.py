@@ -94,7 +94,8 @@ def notice(event: events_pb2.TaskMoved, sequence: int) -> notices_pb2.PostNotice
 def _deliveries(event: events_pb2.TaskMoved) -> Iterator[tuple[str, rooms_views_pb2.DeliveryReason.ValueType]]:
     """Whom a task is given to; and who held it, or holds it, while another does something to it or its time is over."""
     if event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED}:
-        yield event.assignee, rooms_views_pb2.DELIVERY_REASON_ASSIGNED
+        for handle in event.assignee.split(", "):
+            yield handle, rooms_views_pb2.DELIVERY_REASON_ASSIGNED
     if event.move == views_pb2.MOVE_CLAIMED:
         yield event.lease.holder, rooms_views_pb2.DELIVERY_REASON_ASSIGNED
     if event.HasField("ended") and event.ended.holder != event.lease.holder:
@@ -115,8 +116,8 @@ def line(event: events_pb2.TaskMoved) -> str:
     elif event.move == views_pb2.MOVE_CLAIMED and event.lease.holder != event.by:
         text = f"{who} gave {event.key} to @{event.lease.holder}"
     elif event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED} and event.assignee:
-        mark = "@" if names.HANDLE.fullmatch(event.assignee) else ""
-        text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {mark}{event.assignee}"
+        named = (f"@{one}" if names.HANDLE.fullmatch(one) else one for one in event.assignee.split(", "))
+        text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {', '.join(named)}"
     text += f" — {event.title}" if event.title else ""
     text += f" · {event.note[:NOTE_CHARACTERS]}" if event.note else ""
     shown = (" " if unicodedata.category(character) in BROKEN else character for character in text)

@@ -11,7 +11,7 @@ from typing import Any
 from mycelium.board.v1 import events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
-from mycelium_board import edges, edits
+from mycelium_board import edges, edits, reading
 from mycelium_board.model import CLOSED, OPEN, PREFIXES
 from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.service import Stored
@@ -28,15 +28,15 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
     fields = json.loads(event.content.fields_json or "{}")
     edits.forget_move(tables, document_id, event)
     before = edits.before(tables, event.room_id, document_id)
-    status = text_of(fields.get("status")) or OPEN
+    status = reading.status(fields.get("status")) or OPEN
     after = edits.Seen(
         key=event.key,
         thread=event.thread,
         title=title_of(event.content, fields),
         status=status,
-        kind=text_of(fields.get("kind")) or KINDS[event.key.split("/", 1)[0]],
-        assignee=text_of(fields.get("assignee")).removeprefix("@").lower(),
-        blocked_by=text_of(fields.get("blocked_by")),
+        kind=reading.word(fields.get("kind")) or KINDS[event.key.split("/", 1)[0]],
+        assignee=reading.handles(fields.get("assignee")),
+        blocked_by=reading.blocked_by(fields.get("blocked_by")),
     )
     edits.note(tables, event, stored, before, after)
     moved_status, moved_by, closed_at = before.moved if before else ("", 0, 0)

@@ -16,12 +16,12 @@ from itertools import islice
 from mycelium.board.v1 import views_pb2
 from mycelium_board import lookup
 from mycelium_board.edges import DEPENDS_ON, PART_OF
-from mycelium_board.model import CLOSED, Task
+from mycelium_board.model import CLOSED, REVIEW, Task
 from mycelium_board.tangles import Tangles
 from mycelium_kernel import clock
 from mycelium_kernel.tables import Tables
 
-READY, DONE, BLOCKED, WAITING, HELD = "", "closed", "blocked", "waiting", "held"
+READY, DONE, BLOCKED, WAITING, HELD, STAGE = "", "closed", "blocked", "waiting", "held", "stage"
 NAMED = 3  # keys in one line
 CYCLE = 20  # keys of a cycle that are shown
 PARTS = 500  # keys of parts that are shown of one task
@@ -64,6 +64,8 @@ def judge(graph: Graph, task: Task, holder: str, expires_at: int) -> Why:
         return Why(WAITING, waits_for, cycle, f"after {', '.join(waits_for[:NAMED])}{more}", more_around)
     if holder:
         return Why(HELD, waits_for, cycle, f"held by @{holder} until {clock.rfc3339(expires_at)}", more_around)
+    if task.status == REVIEW:
+        return Why(STAGE, waits_for, cycle, "in review", more_around)
     return Why(READY, waits_for, cycle, "", more_around)
 
 

@@ -18,6 +18,9 @@ from mycelium_kernel import subjects
 from services.board.tests.hub import Hub, rebuilt
 
 
+LINKS = {"depends_on": "depends-on", "part_of": "part-of"}
+
+
 def task_of(board: Hub, key: str) -> Task:
     found = lookup.by_document(board.tables, board.room_id, lookup.document_of(key))
     assert found
@@ -35,7 +38,7 @@ def after(board: Hub, key: str, *needed: str, **fields: Any) -> str:
 
 def linked(board: Hub, key: str, **fields: Any) -> str:
     """A task with these fields, whose names have dashes; returns its thread."""
-    return board.task(key, **{name.replace("_", "-"): value for name, value in fields.items()})
+    return board.task(key, **{LINKS.get(name, name): value for name, value in fields.items()})
 
 
 @pytest.mark.parametrize(

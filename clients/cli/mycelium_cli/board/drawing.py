@@ -151,7 +151,7 @@ def _small_print(row: Document, look: Look) -> Iterator[str]:
     if row["source"]["kind"] == "memory":
         yield from _standing(row)
         if row["assignee"]:
-            yield f"for {at(row['assignee'])}"
+            yield f"for {', '.join(map(at, row['assignee'].split(', ')))}"
         yield f"held by {_held(row, look)}" if row["holder"] else "unowned"
     yield age(row["updated_at"], look.now_s)
 
