@@ -5,6 +5,7 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +23,14 @@ REVIEW = "in_review"
 OF_ITSELF = Actor("board:", "")  # no handle is written so: nobody outside can use up a key of ours
 
 State = events_pb2.TaskState
+# After these nothing is left to do in a task; also when an edit did it, of which no field is told.
+LAST_MOVES = (
+    views_pb2.MOVE_RESOLVED,
+    views_pb2.MOVE_PROMOTED,
+    views_pb2.MOVE_DISMISSED,
+    views_pb2.MOVE_ANSWERED,
+    views_pb2.MOVE_REMOVED,
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,12 @@ class Task:
     def is_blocked(self) -> bool:
         """Whether it waits for something outside the board."""
         return not self.is_closed and (self.status == BLOCKED or bool(self.blocked_by))
+
+
+def closes(event: events_pb2.TaskMoved) -> bool:
+    """Whether nothing is left to do in a task after that, or it is gone."""
+    status = json.loads(event.fields_json).get("status") if event.fields_json else ""
+    return status in CLOSED or event.move in LAST_MOVES
 
 
 def unblocked(task: Task) -> dict[str, None]:

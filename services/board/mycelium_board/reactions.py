@@ -7,18 +7,17 @@ not come to that, the reaction does it.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from google.protobuf.message import Message
 
-from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
+from mycelium.board.v1 import events_pb2, service_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1 import moves_pb2
 from mycelium_board import lookup, readiness
 from mycelium_board.edits import asked_of
-from mycelium_board.model import BOARD, CLOSED, OF_ITSELF, PREFIXES, Task
+from mycelium_board.model import BOARD, OF_ITSELF, PREFIXES, Task, closes
 from mycelium_kernel import subjects
 from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.service import Reaction, Stored
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
-ENDING = (
-    views_pb2.MOVE_RESOLVED,
-    views_pb2.MOVE_PROMOTED,
-    views_pb2.MOVE_DISMISSED,
-    views_pb2.MOVE_ANSWERED,
-    views_pb2.MOVE_REMOVED,
-)
 Event = memory_events_pb2.DocumentWritten | memory_events_pb2.DocumentRemoved
 
 
@@ -73,7 +65,7 @@ async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
 
 async def _free(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
     """Tell who waited for a task that is closed or gone, and waits for nothing else."""
-    if not _closes(event):
+    if not closes(event):
         return
     tables = await _tables(runtime, stored.sequence)
     closed = event.edit or stored.sequence
@@ -84,11 +76,6 @@ async def _free(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -
         )
         key = f"free-{stored.sequence}-{waiting.document_id}"
         await _ask(runtime, request, service_pb2.UnblockTaskResponse, key)
-
-
-def _closes(event: events_pb2.TaskMoved) -> bool:
-    status = json.loads(event.fields_json).get("status") if event.fields_json else ""
-    return event.move in ENDING or status in CLOSED
 
 
 async def _tables(runtime: Runtime, sequence: int) -> Tables:

@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mycelium.board.v1 import events_pb2, views_pb2
+from mycelium.board.v1 import events_pb2
 from mycelium.board.v1 import reservations_pb2 as pb
 from mycelium.rooms.v1 import notices_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
-from mycelium_board.commands_moves import CLOSING
 from mycelium_board.commands_reservations import MOST_OVER
-from mycelium_board.model import BOARD, CLOSED, TASK
+from mycelium_board.model import BOARD, TASK, closes
 from mycelium_board.model_reservations import RESERVATION
 from mycelium_board.notices import TOLD, post
 from mycelium_kernel import clock, subjects
@@ -108,7 +107,7 @@ def _named(reservations: Sequence[pb.Reservation]) -> str:
 
 async def _close(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
     """End what was reserved for a task that was closed."""
-    if not _closes(event):
+    if not closes(event):
         return
     request = pb.EndReservationsOfTaskRequest(room_id=event.room_id, thread=event.thread, closed_by=stored.sequence)
     ended = MOST_OVER
@@ -120,12 +119,6 @@ async def _close(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) 
                 raise
             return
         ended = reply.message.ended
-
-
-def _closes(event: events_pb2.TaskMoved) -> bool:
-    """Whether nothing is left to do in a task after that, or it is gone."""
-    status = json.loads(event.fields_json).get("status", "") if event.fields_json else ""
-    return status in CLOSED or event.move in {*CLOSING, views_pb2.MOVE_REMOVED}
 
 
 TELLER = Reaction(
