@@ -10,6 +10,10 @@ from mycelium_cli.errors import usage
 
 FILTERS = ("needs-you", "in-flight", "resolved", "all", "ready")
 VIEWS = ("list", "table")
+VIEW_HELP = "How they are shown."
+GROUP_HELP = "Under the values of a field: status, kind, owner, assignee, priority, or one of your own."
+WATCH_HELP = "Keep it open: drawn anew at each change. Ctrl-C ends it."
+TZ_HELP = "The zone that today begins in, such as Europe/Paris; default: $TZ, else this machine's."
 
 
 def _hand_down(ctx: click.Context, name: str) -> None:
@@ -76,16 +80,8 @@ group.params[:0] = [
         ["--room", "-r"], metavar="ROOM", help="The room; default: the one in use.", shell_complete=completing.rooms
     ),
     click.Option(["--filter"], type=click.Choice(FILTERS), default=FILTERS[0], show_default=True, help="Which rows."),
-    click.Option(["--view"], type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help="How they are shown."),
-    click.Option(
-        ["--group"],
-        metavar="FIELD",
-        help="Under the values of a field: status, kind, owner, assignee, priority, or one of your own.",
-    ),
-    click.Option(["--watch"], is_flag=True, help="Keep it open: drawn anew at each change. Ctrl-C ends it."),
-    click.Option(
-        ["--tz"],
-        metavar="ZONE",
-        help="The zone that today begins in, such as Europe/Paris; default: $TZ, else this machine's.",
-    ),
+    click.Option(["--view"], type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help=VIEW_HELP),
+    click.Option(["--group"], metavar="FIELD", help=GROUP_HELP),
+    click.Option(["--watch"], is_flag=True, help=WATCH_HELP),
+    click.Option(["--tz"], metavar="ZONE", help=TZ_HELP),
 ]

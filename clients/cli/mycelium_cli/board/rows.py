@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from mycelium_cli.api import Hub, Query, api_path
+from mycelium_cli.board import GROUP_HELP, TZ_HELP, VIEW_HELP, VIEWS, WATCH_HELP
 from mycelium_cli.board.drawing import Look, draw
 from mycelium_cli.board.zones import midnight_ms, reader_zone
 from mycelium_cli.command import command, handle_option, room_option
@@ -14,12 +15,6 @@ from mycelium_cli.errors import usage
 from mycelium_cli.output import Paint, clean_line, short
 from mycelium_cli.room.send import one_text
 from mycelium_cli.wording import Document
-
-VIEWS = ("list", "table")
-VIEW = "How they are shown."
-GROUP = "Under the values of a field: status, kind, owner, assignee, priority, or one of your own."
-WATCH = "Keep it open: drawn anew at each change. Ctrl-C ends it."
-TZ = "The zone that today begins in, such as Europe/Paris; default: $TZ, else this machine's."
 
 
 def show(here: Here, params: dict[str, Any]) -> None:
@@ -63,10 +58,10 @@ def whole(hub: Hub, path: str, query: Query) -> Document:
     example="mycelium board ready\nmycelium board ready --group assignee\nmycelium board ready --json",
 )
 @room_option
-@click.option("--view", type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help=VIEW)
-@click.option("--group", metavar="FIELD", help=GROUP)
-@click.option("--watch", is_flag=True, help=WATCH)
-@click.option("--tz", metavar="ZONE", help=TZ)
+@click.option("--view", type=click.Choice(VIEWS), default=VIEWS[0], show_default=True, help=VIEW_HELP)
+@click.option("--group", metavar="FIELD", help=GROUP_HELP)
+@click.option("--watch", is_flag=True, help=WATCH_HELP)
+@click.option("--tz", metavar="ZONE", help=TZ_HELP)
 def ready(here: Here, **params: Any) -> None:
     """Show what somebody can begin with now.
 
