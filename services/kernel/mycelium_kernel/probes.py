@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as NoAnswer
@@ -30,8 +31,7 @@ class Probes:
     def __init__(self, host: str, port: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._health: Callable[[], dict[str, Any]] | None = None
-        self._server = ThreadingHTTPServer((host, port), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
 
     def start(self) -> None:
@@ -66,6 +66,15 @@ class Probes:
 
     async def _look(self) -> dict[str, Any] | None:
         return self._health() if self._health else None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who looked may have given up meanwhile, which is no fault of ours."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 def _handler(probes: Probes) -> type[BaseHTTPRequestHandler]:
