@@ -69,13 +69,13 @@ def renew_claim(loaded: Holding, request: service_pb2.RenewClaimRequest, context
         raise _none(loaded)
     lease = _lease(held.holder, _ttl(request.ttl_s, held.ttl_s), context.now)
     lease.token = held.token
-    event = events_pb2.ClaimRenewed(room_id=loaded.room.id, key=loaded.task.key, lease=lease)
+    event = events_pb2.ClaimRenewed(room_id=loaded.room.id, key=loaded.task.key, thread=loaded.task.thread, lease=lease)
     event.at.CopyFrom(clock.to_timestamp(context.now))
     return Fact(event, on=loaded.entity)
 
 
 def answer_renew(event: events_pb2.ClaimRenewed, _sequence: int) -> service_pb2.RenewClaimResponse:
-    return service_pb2.RenewClaimResponse(claim=_shown(event.key, "", event.lease, event.lease.holder))
+    return service_pb2.RenewClaimResponse(claim=_shown(event.key, event.thread, event.lease, event.lease.holder))
 
 
 def release_task(loaded: Holding, request: service_pb2.ReleaseTaskRequest, context: Context) -> Fact:

@@ -52,8 +52,8 @@ def record_edit(loaded: Edited | None, request: service_pb2.RecordEditRequest, _
     lease = latest(loaded.entity)
     if lease and request.move in ENDING and (loaded.is_over or lease.token < request.edit):
         lease = None
-    blocked = request.move == views_pb2.MOVE_BLOCKED
-    note = loaded.task.blocked_by if blocked else ""
+    says_more = request.move in {views_pb2.MOVE_BLOCKED, views_pb2.MOVE_REMOVED}
+    note = loaded.task.blocked_by if says_more else ""
     event = moved(loaded, request.move, loaded.by, loaded.at, lease=lease, note=note)
     event.edit = request.edit
     return Fact(event, on=loaded.entity)

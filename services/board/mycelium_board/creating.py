@@ -26,14 +26,18 @@ KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 KEY_CHARACTERS = 60
 MOST_OPTIONS, OPTION_CHARACTERS = 50, 200
 TRIES = 100  # of keys that end with a number
-TAKEN = {"memory.stale", "memory.key_taken"}
+TAKEN = {"memory.stale", "memory.key_taken", "key.reused"}
+BROKEN = {"Cc", "Cs", "Zl", "Zp"}  # categories of characters that a line can't have
 FOLDERS = {"decision": "decisions"}  # where a kind is written; everything else is work
 
 
 async def create_task(
     runtime: Runtime, request: service_pb2.CreateTaskRequest, context: Context
 ) -> tuple[Message, int]:
-    """Write the document, and answer with its row. A repeat under the same key finds what the first one wrote."""
+    """Write the document, and answer with its row. A repeat under the same key finds what the first one wrote.
+
+    All tries have one key, so memory knows what was written under it: then only that try is let through.
+    """
     tables = runtime.tables
     assert tables is not None
     assert runtime.projector is not None
@@ -41,21 +45,22 @@ async def create_task(
     by, title = speaker(context), _title(request.title)
     room = rooms_seen.find_room(tables, request.room, context)
     fields = _fields(runtime, request, room, title)
+    step, used = subjects.digest(f"{context.key}\ntask"), None
     for key in _keys(request.kind, title, context):
         wanted = memory_pb2.WriteDocumentRequest(
             room=room.id, key=key, body=request.body, fields_json=json.dumps(fields, ensure_ascii=False), expect=0
         )
-        step = subjects.digest(f"{context.key}\n{key}")
         try:
             reply = await runtime.bus.ask(wanted, memory_pb2.WriteDocumentResponse, actor=context.actor, key=step)
         except Refusal as refusal:
-            if refusal.slug in TAKEN:
-                continue
-            raise
+            if refusal.slug not in TAKEN:
+                raise
+            used = refusal if refusal.slug == "key.reused" else used
+            continue
         await runtime.projector.wait(reply.sequence)
         row = queries.row(tables, room, reply.message.document.key, context.now)
         return service_pb2.CreateTaskResponse(row=row), reply.sequence
-    raise Refusal("conflict", f"{TRIES} tasks have this title; give it another", by=by)
+    raise used or Refusal("conflict", f"{TRIES} tasks have this title; give it another", by=by)
 
 
 def _title(text: str) -> str:
@@ -65,6 +70,8 @@ def _title(text: str) -> str:
     if len(title) > TITLE_CHARACTERS:
         detail = f"a title has at most {TITLE_CHARACTERS} characters, not {len(title):,}; say the rest in the body"
         raise Refusal("content.too_large", detail)
+    if any(unicodedata.category(character) in BROKEN for character in title):
+        raise Refusal("request.invalid", "a title can't contain line breaks or control characters")
     return title
 
 

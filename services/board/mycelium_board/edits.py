@@ -76,11 +76,14 @@ def note(tables: Tables, event: Event, stored: Stored, old: Seen | None, new: Se
         by, at = event.updated_by, event.updated_at
     seen = new or old
     assert seen
+    told_at = clock.to_millis(at)
+    went = entries.renamed(tables, event.room_id, seen.key, told_at) if new is None else ""
+    more = (f"renamed to {went}" if went else "") if new is None else seen.blocked_by
     for move in _moves(old, new):
         tables.execute(
             "INSERT INTO edit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             event.room_id, subjects.identifier_of(stored.subject), stored.sequence, move, seen.key, seen.thread,
-            seen.title, seen.status, seen.kind, seen.assignee, seen.blocked_by, by, clock.to_millis(at),
+            seen.title, seen.status, seen.kind, seen.assignee, more, by, told_at,
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mycelium.board.v1 import log_pb2, views_pb2
 from mycelium_kernel.tables import Tables
 
+RENAMED_MS = 60 * 60 * 1000  # what a renaming by hand is told by, a new document and a removal, is not further apart
 MOVES = {
     views_pb2.MOVE_RESOLVED: log_pb2.LOG_WHAT_RESOLVED,
     views_pb2.MOVE_PROMOTED: log_pb2.LOG_WHAT_PROMOTED,
@@ -25,6 +26,14 @@ def what(name: str) -> log_pb2.LogWhat.ValueType:
     """What the log says of such a version."""
     named = {called(move): found for move, found in MOVES.items()}
     return named.get(name, log_pb2.LOG_WHAT_CHANGED)
+
+
+def renamed(tables: Tables, room_id: str, key: str, at: int) -> str:
+    """The key that a document has now, where its file was renamed by hand shortly before or after; else empty."""
+    sql = """SELECT key FROM log_entry WHERE room_id = ? AND moved_from != '' AND moved_from = ?
+      AND at BETWEEN ? AND ? ORDER BY sequence DESC LIMIT 1"""
+    row = tables.one(sql, room_id, key, at - RENAMED_MS, at + RENAMED_MS)
+    return row[0] if row else ""
 
 
 def become(tables: Tables, room_id: str, sequence: int, key: str, move: views_pb2.Move.ValueType) -> None:

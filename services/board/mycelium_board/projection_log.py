@@ -23,7 +23,6 @@ from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
 
 QUARTER_MS = 15 * 60 * 1000  # the least by which zones differ
-RENAMED_MS = 60 * 60 * 1000  # what a renaming by hand is told by, a new document and a removal, is not further apart
 SAID = {"message", "event"}  # what is said in a room by somebody; all else tells of what is here otherwise
 
 
@@ -68,8 +67,7 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
 
 def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: Stored) -> None:
     at = clock.to_millis(event.removed_at)
-    renamed = "SELECT 1 FROM log_entry WHERE room_id = ? AND moved_from != '' AND moved_from = ? AND at BETWEEN ? AND ?"
-    if tables.one(renamed, event.room_id, event.key, at - RENAMED_MS, at + RENAMED_MS):
+    if entries.renamed(tables, event.room_id, event.key, at):
         return
     thread, title = _last_told(tables, event)
     what = log_pb2.LOG_WHAT_REMOVED
@@ -101,7 +99,7 @@ def _forget_removal(tables: Tables, event: memory_pb2.DocumentWritten, at: int) 
     """The document that was renamed may have been said to be removed before."""
     tables.execute(
         "DELETE FROM log_entry WHERE room_id = ? AND key = ? AND what = ? AND at BETWEEN ? AND ?",
-        event.room_id, event.moved_from, log_pb2.LOG_WHAT_REMOVED, at - RENAMED_MS, at + RENAMED_MS,
+        event.room_id, event.moved_from, log_pb2.LOG_WHAT_REMOVED, at - entries.RENAMED_MS, at + entries.RENAMED_MS,
     )  # fmt: skip
 
 

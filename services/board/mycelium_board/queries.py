@@ -10,7 +10,7 @@ from typing import Any
 
 from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium_board import readiness, rows
-from mycelium_kernel import clock, rooms_seen, times
+from mycelium_kernel import clock, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
@@ -20,7 +20,7 @@ PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next on
 NAMES_BYTES = 400  # of a row's JSON that are names and marks
 LIMIT, MOST = 500, 5_000
 LOOKED_AT = 2_000  # rows, at most, for one page of those that are ready
-CURSOR = re.compile(r"(-?[0-9]{1,2})~(-?[0-9]{1,18})~(.{1,1000})", re.ASCII | re.DOTALL)
+CURSOR = re.compile(r"([0-9a-f]{8})~(-?[0-9]{1,2})~(-?[0-9]{1,18})~(.{1,1000})", re.ASCII | re.DOTALL)
 FIRST = (-1, -LAST_SEQUENCE, "")
 # Places of rows, as in schema.sql.
 REVIEW, OPEN, CLOSED = 2, 3, 4
@@ -82,17 +82,28 @@ def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Contex
         raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {MOST}")
     today = times.millis("today", context.now, times.zone(request.zone))
     assert today is not None
-    after = CURSOR.fullmatch(request.cursor)
-    if request.cursor and after is None:
-        raise Refusal("request.invalid", f"cursor is {request.cursor[:40]!r}: send `next` of the page before")
     return Wanted(
         room=room,
         now=clock.millis(context.now),
         since=max(request.closed_since_ms or today, 1),  # 0 is what is open
         group=rows.check_field(request.group),
-        after=(int(after[1]), int(after[2]), after[3]) if after else FIRST,
+        after=_place(request, room) if request.cursor else FIRST,
         limit=request.limit or LIMIT,
     )
+
+
+def _place(request: service_pb2.ListTasksRequest, room: RoomRow) -> tuple[int, int, str]:
+    """Where a page begins. Refused when it is no place, or one of other rows: the answer would leave some out."""
+    found = CURSOR.fullmatch(request.cursor)
+    if found is None or found[1] != _mark(request.filter, room, request.cursor[len(found[1]) + 1 :]):
+        detail = f"cursor is {request.cursor[:40]!r}: send `next` of the page before, of the same room and filter"
+        raise Refusal("request.invalid", detail)
+    return int(found[2]), int(found[3]), found[4]
+
+
+def _mark(which: service_pb2.Filter.ValueType, room: RoomRow, place: str) -> str:
+    """Tells a place from one of other rows, and from one that was damaged."""
+    return subjects.digest(f"{room.id} {which} {place}")[:8]
 
 
 def _page(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) -> service_pb2.ListTasksResponse:
@@ -109,7 +120,7 @@ def _page(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) -
             break
         if shown.ready or not only_ready:
             page.rows.append(shown)
-        last = _cursor(which, found)
+        last = _cursor(which, wanted.room, found)
     return page
 
 
@@ -131,10 +142,11 @@ def _found(tables: Tables, which: service_pb2.Filter.ValueType, wanted: Wanted) 
     return tables.iterate(BY_PLACE, *of, last, *wanted.after)
 
 
-def _cursor(which: service_pb2.Filter.ValueType, found: tuple[Any, ...]) -> str:
+def _cursor(which: service_pb2.Filter.ValueType, room: RoomRow, found: tuple[Any, ...]) -> str:
     """The place of a row in its order."""
     key, (place, lateness, closed_at) = found[1], found[-3:]
-    return f"{place}~{-closed_at if which == service_pb2.FILTER_RESOLVED else lateness}~{key}"
+    begin = f"{place}~{-closed_at if which == service_pb2.FILTER_RESOLVED else lateness}~{key}"
+    return f"{_mark(which, room, begin)}~{begin}"
 
 
 def _count(tables: Tables, sql: str, *values: object) -> int:

@@ -15,4 +15,5 @@ def find_task(tables: Tables, request: finding_pb2.FindTaskRequest, context: Con
     room = rooms_seen.find_room(tables, request.room, context)
     task = lookup.find_task(tables, room, request.task)
     sequence = tables.entity(subject(room.id, task.document_id), State).sequence
-    return finding_pb2.FindTaskResponse(key=task.key, thread=task.thread, sequence=sequence)
+    closed = task.status if task.is_closed else ""
+    return finding_pb2.FindTaskResponse(key=task.key, thread=task.thread, sequence=sequence, closed=closed)

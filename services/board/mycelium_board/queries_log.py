@@ -17,7 +17,7 @@ from mycelium.board.v1 import log_pb2
 from mycelium_board import days
 from mycelium_board.days import Day
 from mycelium_board.projection_log import QUARTER_MS
-from mycelium_kernel import clock, names, rooms_seen, times
+from mycelium_kernel import clock, names, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow, handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
@@ -44,7 +44,7 @@ TOTALS = """SELECT day.key, sum({count}), sum(iif(handle = ?4, {count}, 0)) FROM
     AND {place} < json_extract(day.value, '$[1]') AND handle != '' AND (?3 = '' OR handle = ?3) GROUP BY day.key"""
 TOTALS_OF_MESSAGES = TOTALS.format(count="messages", table="log_count", place="quarter")
 TOTALS_OF_OTHERS = TOTALS.format(count="1", table="log_entry", place="at")
-CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3})Z~(\d{1,18})")
+CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3})Z~([0-9]{1,18})~([0-9a-f]{8})")
 
 
 class Place(NamedTuple):
@@ -86,7 +86,7 @@ class Reader:
             is_begun = before.at < day.ends
             place = before if is_begun else Place(day.ends, 0)
             if self.page.days and self.size > PAGE_BYTES:
-                self.page.next = cursor(place)
+                self.page.next = cursor(place, self.room, self.by)
                 return
             if not self._show_day(day, place, is_begun=is_begun):
                 return
@@ -106,7 +106,7 @@ class Reader:
         last = place
         for entry in chain([first] if first else [], found):
             if self.size > PAGE_BYTES and shown.entries:
-                self.page.next = cursor(last)
+                self.page.next = cursor(last, self.room, self.by)
                 return False
             self._show_entry(shown, entry)
             last = Place(-entry.order[0], -entry.order[1])
@@ -180,7 +180,7 @@ def read_log(tables: Tables, request: log_pb2.ReadLogRequest, context: Context) 
     wanted = days.Wanted(request.since.strip(), request.week, request.last_week, request.day.strip())
     first, last = days.period(wanted, today)
     reader = Reader(tables, room, zone, names.handle(request.by) if request.by.strip() else "")
-    before = _place(request.before)
+    before = _place(request.before, room, reader.by)
     page = reader.page
     page.room, page.zone, page.by, page.target = room.name, zone.key, reader.by, TARGET
     page.first, page.last = first.isoformat(), last.isoformat()
@@ -191,12 +191,13 @@ def read_log(tables: Tables, request: log_pb2.ReadLogRequest, context: Context) 
     return page
 
 
-def cursor(place: Place) -> str:
-    """A place as callers hand it back."""
-    return f"{clock.rfc3339(place.at)}~{place.sequence}"
+def cursor(place: Place, room: RoomRow, by: str) -> str:
+    """A place as callers hand it back, with what tells it from one of another log and from one that was damaged."""
+    begin = f"{clock.rfc3339(place.at)}~{place.sequence}"
+    return f"{begin}~{subjects.digest(f'{room.id} {by} {begin}')[:8]}"
 
 
-def _place(text: str) -> Place:
+def _place(text: str, room: RoomRow, by: str) -> Place:
     if not text:
         return Place(2**62, 0)
     found = CURSOR.fullmatch(text)
@@ -204,9 +205,11 @@ def _place(text: str) -> Place:
         moment = datetime.fromisoformat(found[1]).replace(tzinfo=UTC) if found else None
     except ValueError:
         moment = None
-    if found is None or moment is None:
-        raise Refusal("request.invalid", f"before is {text[:60]!r}: use `next` of the page before")
-    return Place(clock.millis(moment), int(found[2]))
+    place = Place(clock.millis(moment), int(found[2])) if found and moment else None
+    if place is None or text != cursor(place, room, by):
+        detail = f"before is {text[:60]!r}: use `next` of the page before, of the same room and --by"
+        raise Refusal("request.invalid", detail)
+    return place
 
 
 def _check_member(reader: Reader, context: Context) -> None:

@@ -93,7 +93,7 @@ CREATE TABLE edit (
   status TEXT NOT NULL,
   kind TEXT NOT NULL,
   assignee TEXT NOT NULL,
-  blocked_by TEXT NOT NULL,
+  blocked_by TEXT NOT NULL,           -- of a document that is gone: where it went
   by_handle TEXT NOT NULL,            -- who edited it
   at INTEGER NOT NULL,
   PRIMARY KEY (room_id, document_id, sequence, move)

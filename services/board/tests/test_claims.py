@@ -77,6 +77,7 @@ def test_a_renewal_keeps_the_token(board: Hub) -> None:
         board.now = START
         board.later(minutes=minutes)
         renewed = board.renew(KEY, token=claim.token)
+        assert renewed.thread == claim.thread != ""
         assert (renewed.token, clock.to_millis(renewed.expires_at)) == (
             claim.token,
             (START.timestamp() + minutes * 60 + 600) * 1000,

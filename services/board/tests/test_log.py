@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mycelium.board.v1 import events_pb2, log_pb2, views_pb2
+from mycelium.board.v1 import events_pb2, log_pb2, service_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
-from mycelium_board import queries_log
+from mycelium_board import notices, queries_log
+from mycelium_board.model import OF_ITSELF
 from mycelium_board.service import PROJECTION
 from mycelium_kernel import clock, names, subjects
+from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.sweeping import Sweeper
 from services.board.tests.hub import START, Hub, moving, rebuilt
@@ -360,7 +362,8 @@ def test_a_page_ends_and_the_next_goes_on_in_the_same_day(board: Logged, monkeyp
 def test_a_page_after_the_end_of_a_day_begins_with_the_day_before(board: Logged) -> None:
     """What was left of a day may have gone to its top meanwhile: the messages of a member stand at the last of them."""
     board.write("context/stack")
-    place = queries_log.cursor(queries_log.Place(clock.millis(board.now), len(board.facts)))
+    end = queries_log.Place(clock.millis(board.now), len(board.facts))
+    place = queries_log.cursor(end, RoomRow(board.room_id, "demo"), "")
     assert [day.date for day in board.read(since="2d", before=place).days] == ["2026-01-04"]
 
 
@@ -455,3 +458,32 @@ def test_everything_is_on_one_day_and_sums_agree_in_every_zone(
     by_member = [board.read(since="60d", zone=zone, by=handle) for handle in ("sec", "builder", "avery")]
     assert sum(day.counts.total for one in by_member for day in one.days) == len(done)
     assert {day.date: day.total for day in page.calendar if day.total} == expected
+
+
+def test_a_place_is_one_of_the_same_log(board: Logged) -> None:
+    """One of another member's log, or one that was damaged, is refused in a line: else entries would be left out."""
+    board.write(KEY)
+    end = queries_log.Place(clock.millis(board.now), len(board.facts))
+    place = queries_log.cursor(end, RoomRow(board.room_id, "demo"), "")
+    board.read(before=place)
+    for fields in ({"before": f"{place}0"}, {"before": place.replace("~", "~1", 1)}, {"before": place, "by": "sec"}):
+        with pytest.raises(Refusal, match="of the same room and --by"):
+            board.read(**fields)
+
+
+def test_a_removal_says_where_the_task_went(board: Logged) -> None:
+    """When its file was renamed by hand; otherwise nothing."""
+    board.write("work/old")
+    board.write("work/new", moved_from="work/old")
+    board.removed("work/old")
+    board.removed("work/new")
+    sql = "SELECT sequence, document_id, key, blocked_by FROM edit WHERE move = ? ORDER BY sequence"
+    rows = board.tables.all(sql, views_pb2.MOVE_REMOVED)
+    assert [row[2:] for row in rows] == [("work/old", "renamed to work/new"), ("work/new", "")]
+    sequence, document_id, *_ = rows[0]
+    request = service_pb2.RecordEditRequest(
+        room_id=board.room_id, document_id=document_id, edit=sequence, move=views_pb2.MOVE_REMOVED
+    )
+    assert board.ask(request, OF_ITSELF.handle).recorded
+    moved = events_pb2.TaskMoved.FromString(board.facts[-1].data)
+    assert notices.line(moved) == "@sec removed work/old — About work/old · renamed to work/new"

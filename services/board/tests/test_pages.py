@@ -8,7 +8,10 @@ import re
 import pytest
 
 from mycelium.board.v1 import service_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import queries
+from mycelium_kernel import subjects
+from mycelium_kernel.errors import Refusal
 from services.board.tests.hub import Hub
 from services.board.tests.test_rows import asked
 
@@ -145,3 +148,22 @@ def test_statements_read_what_they_show(name: str) -> None:
     assert not [line for line in plan if line.startswith("SCAN")], plan
     assert re.match(r"SEARCH (task|claim) USING .*\(room_id=\?", plan[0]), plan
     assert any("TEMP B-TREE" in line for line in plan) == (name == "HELD"), plan
+
+
+@pytest.mark.parametrize("damage", ["{}x", "x{}", "x", "{}~", "00000000{}"])
+def test_a_place_is_one_of_the_same_rows(damage: str) -> None:
+    """One of another filter or room, or one that was damaged, is refused in a line: else rows would be left out."""
+    board = full_board()
+    cursor = asked(board, filter=service_pb2.FILTER_ALL, limit=1).next
+    asked(board, filter=service_pb2.FILTER_ALL, cursor=cursor)
+    asking = [(service_pb2.FILTER_ALL, damage.format(cursor)), (service_pb2.FILTER_READY, cursor)]
+    for which, sent in [*asking, (service_pb2.FILTER_RESOLVED, cursor)]:
+        with pytest.raises(Refusal) as caught:
+            asked(board, filter=which, cursor=sent)
+        assert caught.value.slug == "request.invalid"
+        assert "of the same room and filter" in caught.value.detail
+    created = rooms_pb2.RoomCreated(room_id=board.new_id(), name="other", created_by="avery")
+    board.append(subjects.room_name("other"), created)
+    request = service_pb2.ListTasksRequest(room="other", filter=service_pb2.FILTER_ALL, cursor=cursor)
+    with pytest.raises(Refusal, match="of the same room and filter"):
+        queries.list_tasks(board.tables, request, board.context("avery"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,13 @@ class Lease:
 
 
 async def find(call: Call, room: str, task: str, since: int | None, after: int) -> Lease:
-    """The task that is named. Without `since` it is waited for what is done from this moment on."""
+    """The task that is named. Without `since` it is waited for what is done from this moment on: not if it is over."""
     now = call.gateway.live.position  # as far as this gateway knows; the board may know of more
     request = finding_pb2.FindTaskRequest(room=room, task=task)
     found = (await call.ask(request, finding_pb2.FindTaskResponse)).message
+    if since is None and found.closed:
+        next_command = f"mycelium memory set {shlex.quote(found.key)} --room {shlex.quote(room)} -m status=open"
+        raise Refusal("task.closed", f"{found.key} is {found.closed}, so it changes hands no more", next_command)
     return Lease(found.key, found.thread, max(now, found.sequence) if since is None else since, after)
 
 

@@ -118,10 +118,13 @@ class ClaimRenewed(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
+    THREAD_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     key: _builtins.str
     """Key of the task's document."""
+    thread: _builtins.str
+    """Id of the task's thread."""
     @_builtins.property
     def lease(self) -> _views_pb2.Lease:
         """The claim as it is now, with its token."""
@@ -137,10 +140,11 @@ class ClaimRenewed(_message.Message):
         key: _builtins.str = ...,
         lease: _views_pb2.Lease | None = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
+        thread: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "lease", b"lease"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "key", b"key", "lease", b"lease", "room_id", b"room_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "key", b"key", "lease", b"lease", "room_id", b"room_id", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

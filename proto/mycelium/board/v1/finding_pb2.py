@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/finding.proto\x12\x11mycelium.board.v1\"-\n\x0f\x46indTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\"A\n\x10\x46indTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x32j\n\x0e\x46indingService\x12X\n\x08\x46indTask\x12\".mycelium.board.v1.FindTaskRequest\x1a#.mycelium.board.v1.FindTaskResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/finding.proto\x12\x11mycelium.board.v1\"-\n\x0f\x46indTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\"Q\n\x10\x46indTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x0e\n\x06\x63losed\x18\x04 \x01(\t2j\n\x0e\x46indingService\x12X\n\x08\x46indTask\x12\".mycelium.board.v1.FindTaskRequest\x1a#.mycelium.board.v1.FindTaskResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,7 +36,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FINDTASKREQUEST']._serialized_start=54
   _globals['_FINDTASKREQUEST']._serialized_end=99
   _globals['_FINDTASKRESPONSE']._serialized_start=101
-  _globals['_FINDTASKRESPONSE']._serialized_end=166
-  _globals['_FINDINGSERVICE']._serialized_start=168
-  _globals['_FINDINGSERVICE']._serialized_end=274
+  _globals['_FINDTASKRESPONSE']._serialized_end=182
+  _globals['_FINDINGSERVICE']._serialized_start=184
+  _globals['_FINDINGSERVICE']._serialized_end=290
 # @@protoc_insertion_point(module_scope)

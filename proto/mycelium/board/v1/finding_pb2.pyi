@@ -51,22 +51,26 @@ class FindTaskResponse(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     THREAD_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the task."""
     thread: _builtins.str
     """Full id of its thread."""
     sequence: _builtins.int
     """Sequence of the last fact of the task; 0 when there is none."""
+    closed: _builtins.str
+    """What it is, such as `resolved`, when nothing is left to do in it; else empty."""
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         thread: _builtins.str = ...,
         sequence: _builtins.int = ...,
+        closed: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "sequence", b"sequence", "thread", b"thread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "key", b"key", "sequence", b"sequence", "thread", b"thread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

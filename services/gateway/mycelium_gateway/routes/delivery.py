@@ -45,12 +45,19 @@ OUTCOMES = {
         "read the answer.\n\n"
         "With `lease` the wait is for that task to change hands: claimed, released, expired, resolved, or no longer "
         "waiting. It takes nothing from the queue, and there is nothing to acknowledge. Send the `sequence` of an "
-        "answer, or the header `Mycelium-Sequence` of a 204, as the next `since`: nothing between two waits is missed."
+        "answer, or the header `Mycelium-Sequence` of a 204, as the next `since`: nothing between two waits is missed. "
+        "Without `since` a task that is closed is refused at once."
     ),
     responses={
         204: {"description": "Nothing came in time."},
         **problems.responses(
-            *TAKING, "thread.not_found", "task.not_found", "delivery.not_found", "id.ambiguous", *problems.WRITING
+            *TAKING,
+            "thread.not_found",
+            "task.not_found",
+            "task.closed",
+            "delivery.not_found",
+            "id.ambiguous",
+            *problems.WRITING,
         ),
     },
 )
