@@ -17,6 +17,7 @@ from mycelium_kernel.service import Context, Done, Fact
 CONCERN = "concern"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 CONCERN_LASTS = timedelta(days=7)
+REMOVED = "removed"
 DISMISSED = {"status": "dismissed"}
 ENDING = (views_pb2.MOVE_RESOLVED, views_pb2.MOVE_DISMISSED, views_pb2.MOVE_REMOVED)
 
@@ -32,10 +33,11 @@ class Edited(Holding):
 
 @dataclass(frozen=True)
 class Freed(Holding):
-    """A task that waited: whether it can be begun now, and the fact that told so last (0: none)."""
+    """A task that waited: whether it can be begun now, the last fact that told so (0: none), if the other is removed."""
 
     is_free: bool = False
     freed_by: int = 0
+    is_gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def unblock_task(loaded: Freed | None, request: service_pb2.UnblockTaskRequest, 
     """Nothing while it waits still. What was told after the other one was closed was told of that, too."""
     if loaded is None or not loaded.is_free or loaded.freed_by > request.closed:
         return Done(service_pb2.UnblockTaskResponse())
-    event = moved(loaded, views_pb2.MOVE_UNBLOCKED, request.by, context.now, lease=latest(loaded.entity))
+    note = REMOVED if loaded.is_gone else ""
+    event = moved(loaded, views_pb2.MOVE_UNBLOCKED, request.by, context.now, lease=latest(loaded.entity), note=note)
     event.cause = request.cause
     return Fact(event, on=loaded.entity)
 

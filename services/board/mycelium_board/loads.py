@@ -88,7 +88,8 @@ def for_unblock(tables: Tables, request: service_pb2.UnblockTaskRequest, context
     why = readiness.why_not_ready(tables, room.id, task, context.now)
     entity = tables.entity(subject(*place), State)
     is_free = why.reason in {readiness.READY, readiness.HELD}
-    return Freed(room, task, entity, is_free=is_free, freed_by=row[0])
+    is_gone = lookup.by_document(tables, room.id, lookup.document_of(request.cause)) is None
+    return Freed(room, task, entity, is_free=is_free, freed_by=row[0], is_gone=is_gone)
 
 
 def for_concern(tables: Tables, request: service_pb2.ExpireConcernRequest, _context: Context) -> Concern | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from mycelium_board import edges
 from mycelium_board.model import PREFIXES, Task
 from mycelium_kernel import names, subjects
 from mycelium_kernel.callers import RoomRow
@@ -28,9 +29,15 @@ def find_task(tables: Tables, room: RoomRow, text: str) -> Task:
 
 
 def named(tables: Tables, room_id: str, text: str) -> list[Task]:
-    """Every task that `text` names, the one that is rather meant first. An id comes before any key."""
+    """Every task that `text` names, the one that is rather meant first. An id comes before any key.
+
+    A whole id is one task's alone; a key may look like a short one.
+    """
     folded = names.fold_key(text.strip())
-    return _by_id(tables, room_id, folded) or _by_key(tables, room_id, folded)
+    found = _by_id(tables, room_id, folded)
+    if not found or names.is_short_id(folded):
+        found = list(dict.fromkeys([*found, *_by_key(tables, room_id, folded)]))
+    return found
 
 
 def by_document(tables: Tables, room_id: str, document_id: str) -> Task | None:
@@ -77,10 +84,16 @@ def _elsewhere(tables: Tables, room: RoomRow, text: str) -> Refusal | None:
 
 
 def _missing(tables: Tables, room: RoomRow, text: str) -> Refusal:
-    similar = _near_keys(tables, room, text.lower())
+    similar = _near_keys(tables, room, _meant(text))
     hint = f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     detail = f"there is no task {text[:60]!r} in {room.name!r}{hint}"
     return Refusal("task.not_found", detail, next=f"mycelium board --room {shlex.quote(room.name)}", near=similar)
+
+
+def _meant(text: str) -> str:
+    """The name in a link; anything else as it is."""
+    linked = edges.written({edges.PART_OF: text}) if text.startswith(("[[", edges.SCHEME)) else []
+    return linked[0][1] if linked else text.lower()
 
 
 def _near_keys(tables: Tables, room: RoomRow, text: str) -> list[str]:

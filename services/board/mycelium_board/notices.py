@@ -112,14 +112,14 @@ def line(event: events_pb2.TaskMoved) -> str:
     if event.move == views_pb2.MOVE_EXPIRED:
         text = f"the time of @{held} for {event.key} is over" if held else f"nobody took up {event.key} in time"
     elif event.cause:
-        text = f"{event.key} waits no longer: {event.cause} is closed"
+        text = f"{event.key} waits no longer: {event.cause} is {event.note or 'closed'}"
     elif event.move == views_pb2.MOVE_CLAIMED and event.lease.holder != event.by:
         text = f"{who} gave {event.key} to @{event.lease.holder}"
     elif event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED} and event.assignee:
         named = (f"@{one}" if names.HANDLE.fullmatch(one) else one for one in event.assignee.split(", "))
         text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {', '.join(named)}"
     text += f" — {event.title}" if event.title else ""
-    text += f" · {event.note[:NOTE_CHARACTERS]}" if event.note else ""
+    text += f" · {event.note[:NOTE_CHARACTERS]}" if event.note and not event.cause else ""
     shown = (" " if unicodedata.category(character) in BROKEN else character for character in text)
     return " ".join("".join(shown).split())
 
