@@ -33,7 +33,7 @@ class Edited(Holding):
 
 @dataclass(frozen=True)
 class Freed(Holding):
-    """A task that waited: whether it can be begun now, the last fact that told so (0: none), if the other is removed."""
+    """A task that waited: whether it can be begun now, the last fact that told so (0: none), if the other is gone."""
 
     is_free: bool = False
     freed_by: int = 0

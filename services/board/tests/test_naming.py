@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mycelium.board.v1 import events_pb2, service_pb2
@@ -46,7 +48,8 @@ def test_who_waited_for_what_is_gone_is_told_that_it_is_gone() -> None:
     board = Hub()
     for key in ("work/gone", "work/done"):
         board.task(key)
-        board.task(f"{key}-then", **{"depends-on": key})
+        fields: dict[str, Any] = {"depends-on": key}
+        board.task(f"{key}-then", **fields)
     board.remove("work/gone")
     board.resolve("work/done")
     said = []

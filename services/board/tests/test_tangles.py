@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -58,12 +59,17 @@ def is_cycle(links: Links, found: Tangle, node: str) -> None:
     assert all(after in links[one] for one, after in zip(way, [*way[1:], node], strict=True))
 
 
+def after(board: Hub, number: int, needs: list[str] | str) -> None:
+    fields: dict[str, Any] = {"depends-on": needs}
+    board.task(f"work/{number}", **fields)
+
+
 def knotted(size: int, links: int = 12) -> Hub:
     """Tasks that depend on some of each other, so many that nearly all are one tangle."""
     board, chance = Hub(), random.Random(5)
     for number in range(size):
         needs = [f"work/{chance.randrange(size)}" for _ in range(links)]
-        board.task(f"work/{number}", **{"depends-on": needs})
+        after(board, number, needs)
     return board
 
 
@@ -72,14 +78,14 @@ def in_a_row(size: int) -> Hub:
     board, order = Hub(), list(range(size))
     random.Random(5).shuffle(order)
     for number in order:
-        board.task(f"work/{number}", **{"depends-on": f"work/{number + 1}"})
+        after(board, number, f"work/{number + 1}")
     return board
 
 
 def in_a_ring(size: int) -> Hub:
     board = Hub()
     for number in range(size):
-        board.task(f"work/{number}", **{"depends-on": f"work/{(number + 1) % size}"})
+        after(board, number, f"work/{(number + 1) % size}")
     return board
 
 
