@@ -11,7 +11,7 @@ from mycelium_board.commands_edits import LONG_AGO, Concern, Edited, Freed
 from mycelium_board.commands_moves import Moving
 from mycelium_board.model import State, Task, subject
 from mycelium_kernel import names, rooms_seen
-from mycelium_kernel.callers import RoomRow, handle_of
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
@@ -50,7 +50,7 @@ def for_move(tables: Tables, request: service_pb2.MoveTaskRequest, context: Cont
 
 def for_expire(tables: Tables, request: service_pb2.ExpireClaimRequest, _context: Context) -> Holding:
     """The task by the claim alone: its document may be gone by now."""
-    room = _room(tables, request.room_id)
+    room = rooms_seen.by_id(tables, request.room_id)
     claim = tables.one("SELECT document_id FROM claim WHERE room_id = ? AND key = ?", request.room_id, request.key)
     if room is None or claim is None:
         raise Refusal("claim.none", f"nobody holds {request.key[:60]!r}")
@@ -61,7 +61,7 @@ def for_expire(tables: Tables, request: service_pb2.ExpireClaimRequest, _context
 def for_edit(tables: Tables, request: service_pb2.RecordEditRequest, _context: Context) -> Edited | None:
     """None when it was told before, or the room is gone."""
     place = request.room_id, request.document_id
-    room = _room(tables, request.room_id)
+    room = rooms_seen.by_id(tables, request.room_id)
     sql = """SELECT key, thread, title, status, kind, assignee, blocked_by, by_handle, at FROM edit
       WHERE room_id = ? AND document_id = ? AND sequence = ? AND move = ?"""
     row = tables.one(sql, *place, request.edit, request.move)
@@ -81,7 +81,7 @@ def for_edit(tables: Tables, request: service_pb2.RecordEditRequest, _context: C
 def for_unblock(tables: Tables, request: service_pb2.UnblockTaskRequest, context: Context) -> Freed | None:
     """None when there is no such task."""
     place = request.room_id, request.document_id
-    room, task = _room(tables, request.room_id), lookup.by_document(tables, *place)
+    room, task = rooms_seen.by_id(tables, request.room_id), lookup.by_document(tables, *place)
     row = tables.one("SELECT freed_by FROM task WHERE room_id = ? AND document_id = ?", *place)
     if room is None or task is None or row is None:
         return None
@@ -95,17 +95,11 @@ def for_unblock(tables: Tables, request: service_pb2.UnblockTaskRequest, context
 def for_concern(tables: Tables, request: service_pb2.ExpireConcernRequest, _context: Context) -> Concern | None:
     """None when there is no such task."""
     place = request.room_id, request.document_id
-    room, task = _room(tables, request.room_id), lookup.by_document(tables, *place)
+    room, task = rooms_seen.by_id(tables, request.room_id), lookup.by_document(tables, *place)
     row = tables.one("SELECT touched_at FROM task WHERE room_id = ? AND document_id = ?", *place)
     if room is None or task is None or row is None:
         return None
     return Concern(room, task, tables.entity(subject(*place), State), touched_at=_moment(row[0]))
-
-
-def _room(tables: Tables, room_id: str) -> RoomRow | None:
-    """A room by its id alone, for what the board asks of itself."""
-    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", room_id)
-    return RoomRow(*row) if row else None
 
 
 def _moment(millis: int) -> datetime:

@@ -7,7 +7,7 @@ from mycelium_board import lookup
 from mycelium_board.commands_reservations import Reserving
 from mycelium_board.model_reservations import State, subject
 from mycelium_kernel import rooms_seen
-from mycelium_kernel.callers import RoomRow, handle_of
+from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
@@ -31,7 +31,7 @@ def of_itself(
     tables: Tables, request: pb.ExpireReservationsRequest | pb.EndReservationsOfTaskRequest, _context: Context
 ) -> Reserving:
     """The room by its id alone: nobody in particular asks."""
-    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", request.room_id)
-    if row is None:
+    room = rooms_seen.by_id(tables, request.room_id)
+    if room is None:
         raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
-    return Reserving(RoomRow(*row), tables.entity(subject(request.room_id), State))
+    return Reserving(room, tables.entity(subject(request.room_id), State))

@@ -97,6 +97,12 @@ def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
     return RoomRow(*row)
 
 
+def by_id(tables: Tables, room_id: str) -> RoomRow | None:
+    """A room by its id alone, whoever may see it: for what a service asks of itself, or another of it."""
+    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", room_id)
+    return RoomRow(*row) if row else None
+
+
 def _no_room(tables: Tables, text: str, context: Context) -> Refusal:
     """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other."""
     shown = text if len(text) <= names.ROOM_NAME_CHARACTERS else text[:40] + "…"

@@ -25,10 +25,10 @@ def for_own(
     tables: Tables, request: files_pb2.TakeFileRequest | moves_pb2.FollowMoveRequest, _context: Context
 ) -> Writing:
     """The room by its id alone: its folder is there for whoever may write into it, its board for whoever moved."""
-    row = tables.one("SELECT room_id, name FROM room WHERE room_id = ? AND importing = 0", request.room_id)
-    if row is None:
+    room = rooms_seen.by_id(tables, request.room_id)
+    if room is None:
         raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
-    return _found(tables, RoomRow(*row), request.key)
+    return _found(tables, room, request.key)
 
 
 def for_import(tables: Tables, request: transfer_pb2.ImportDocumentsRequest, _context: Context) -> Importing:
