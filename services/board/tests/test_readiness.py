@@ -17,7 +17,6 @@ from mycelium_board.service import service
 from mycelium_kernel import subjects
 from services.board.tests.hub import Hub, rebuilt
 
-
 LINKS = {"depends_on": "depends-on", "part_of": "part-of"}
 
 
