@@ -244,3 +244,17 @@ async def test_a_room_without_engines_says_how_to_add_one(hub: Door) -> None:
     assert (await do(hub, "coordinate", engine="aligner", text=" \n")).json()["slug"] == "content.empty"
     missing = await hub.http.post(f"{DEMO}/tasks/nope/coordinate", json={"engine": "a", "text": "b"}, headers=AVERY)
     assert missing.json()["slug"] == "task.not_found"
+
+
+async def test_a_filed_decision_takes_one_of_its_options(hub: Door) -> None:
+    """Its row shows them, and any other answer is refused; a release answers which task it was."""
+    wanted = {"title": "How long?", "kind": "decision", "options": ["15m", " 60m ", ""]}
+    filed = await hub.http.post(f"{DEMO}/tasks", json=wanted, headers=AVERY)
+    assert (filed.status_code, filed.json()["options"]) == (201, ["15m", "60m"])
+    decision = f"{DEMO}/tasks/decisions/how-long"
+    assert (await hub.http.post(f"{decision}/answer", json={"answer": "5m"}, headers=AVERY)).status_code == 422
+    assert (await hub.http.post(f"{decision}/claim", json={}, headers=AVERY)).status_code == 200
+    short = filed.json()["thread"][-8:]
+    released = await hub.http.post(f"{DEMO}/tasks/{short}/release", json={}, headers=AVERY)
+    assert released.json() == {"task": "decisions/how-long", "thread": filed.json()["thread"], "held_by": None}
+    assert (await hub.http.post(f"{decision}/answer", json={"answer": "60m"}, headers=AVERY)).status_code == 200
