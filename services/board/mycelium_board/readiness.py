@@ -101,6 +101,7 @@ class Graph:
         self._tables, self._room_id, self._as_open = tables, room_id, as_open
         self._named: dict[str, Task | None] = {}
         self._written: dict[tuple[str, str], list[str]] = {}
+        self._of: dict[str, Task | None] = {}
         self._met: dict[str, Task] = {}
         self._work = 0
         self._tangles = Tangles(self._onward, self._back, lambda: self.is_spent)
@@ -193,12 +194,17 @@ class Graph:
 
     def _naming(self, task: Task, field: str, before: int = 2**63 - 1) -> Iterator[Task]:
         """The tasks whose documents mean this one in a field; one may come twice."""
-        sql = f"""SELECT {lookup.COLUMNS}, target FROM edge INDEXED BY edge_target CROSS JOIN task
-          USING (room_id, document_id) WHERE edge.room_id = ? AND field = ? AND target IN (?, ?, ?, ?) AND since < ?"""  # noqa: S608
-        for *row, target in self._tables.iterate(sql, self._room_id, field, *lookup.names_of(task), before):
+        sql = """SELECT document_id, target FROM edge INDEXED BY edge_target
+          WHERE room_id = ? AND field = ? AND target IN (?, ?, ?, ?) AND since < ?"""
+        for document_id, target in self._tables.iterate(sql, self._room_id, field, *lookup.names_of(task), before):
             self._work += 1
-            if self._means(target, task):
-                yield Task(*row)
+            if self._means(target, task) and (found := self._task(document_id)):
+                yield found
+
+    def _task(self, document_id: str) -> Task | None:
+        if document_id not in self._of:
+            self._of[document_id] = lookup.by_document(self._tables, self._room_id, document_id)
+        return self._of[document_id]
 
     def _means(self, target: str, task: Task) -> bool:
         """Whether a name is this task's; one that is gone had all its names."""
