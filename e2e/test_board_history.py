@@ -15,12 +15,6 @@ from e2e.waiting import until
 TASK = "work/ship-it"
 
 
-def last(room: Room) -> int:
-    """The last place in the log of the hub, or one soon before it."""
-    reply = room.api.put(room.at("memory", "context", "clock"), {"value": "x"}, handle="avery")
-    return int(reply.json["sequence"])
-
-
 @requirement("board:edits")
 def test_no_request_passes_for_what_a_move_wrote(room: Room, machine: Machine) -> None:
     """Whatever key, session or handle it comes with, by every way to write: it is an edit, and told as one."""
@@ -95,6 +89,29 @@ def test_the_log_of_a_room_that_was_brought_is_the_same(
         brought = Room(hub.api, machine, bundle.bring(hub.api, packed, unique(f"copy{number}"))["name"])
         assert sorted(_entries(brought)) == sorted(before)
         assert log(brought)["items"][0]["resolved"] == log(room)["items"][0]["resolved"]
+
+
+@requirement("board:listen")
+def test_nobody_waits_for_a_task_that_is_over(room: Room, machine: Machine) -> None:
+    """It is said at once; what was done to it since a moment that is named is told all the same."""
+    room.join("sec")
+    machine.run("board", "new", "Ship it", "-r", room.name, handle="sec").ok()
+    token = room.api.post(room.at("tasks", TASK, "claim"), {}, handle="sec").ok(200).json["token"]
+    machine.run("board", "resolve", "ship-it", "-r", room.name, handle="sec").ok()
+    wait = machine.run("await", "--lease", "ship-it", "--timeout", "60", "-r", room.name, handle="avery")
+    assert f"{TASK} is resolved, so it changes hands no more" in wait.failed(1).err
+    asked = {"lease": TASK, "since": token, "timeout_s": 10}
+    turn = room.api.post(room.at("await"), asked, handle="avery").ok(200).json
+    assert turn["message"]["metadata"]["kind"] == "resolved"
+
+
+@requirement("board:task")
+def test_a_key_files_one_task(room: Room) -> None:
+    """A repeat is answered with it; another title under the same key is refused."""
+    files = [room.api.post(room.at("tasks"), {"title": title}, handle="avery", key="one") for title in ("A", "A", "B")]
+    assert [reply.status for reply in files] == [201, 201, 422]
+    assert (files[0].json["key"], files[2].json["slug"]) == (files[1].json["key"], "key.reused")
+    assert len(rows(room)) == 1
 
 
 def _entries(room: Room) -> list[tuple[str, ...]]:

@@ -105,7 +105,13 @@ def service(owned: IndexSettings | None = None, tree: Path | None = None) -> Ser
 def _commands() -> tuple[Command, ...]:
     pb, documents = service_pb2, commands_documents
     return (
-        Command(pb.WriteDocumentRequest, loads.for_write, documents.write_document, documents.answer_write),
+        Command(
+            pb.WriteDocumentRequest,
+            loads.for_write,
+            documents.write_document,
+            documents.answer_write,
+            fresh=lambda request: request.HasField("expect") and not request.expect,  # one key, several documents
+        ),
         Command(pb.RemoveDocumentRequest, loads.for_remove, documents.remove_document, documents.answer_remove),
         Command(
             subscriptions_pb2.SubscribeRequest,
