@@ -94,14 +94,14 @@ def test_the_log_of_a_room_that_was_brought_is_the_same(
 @requirement("board:listen")
 def test_nobody_waits_for_a_task_that_is_over(room: Room, machine: Machine) -> None:
     """It is said at once; what was done to it since a moment that is named is told all the same."""
-    room.join("sec")
+    room.join("sec", "bob")
     machine.run("board", "new", "Ship it", "-r", room.name, handle="sec").ok()
     token = room.api.post(room.at("tasks", TASK, "claim"), {}, handle="sec").ok(200).json["token"]
     machine.run("board", "resolve", "ship-it", "-r", room.name, handle="sec").ok()
-    wait = machine.run("await", "--lease", "ship-it", "--timeout", "60", "-r", room.name, handle="avery")
+    wait = machine.run("await", "--lease", "ship-it", "--timeout", "60", "-r", room.name, handle="bob")
     assert f"{TASK} is resolved, so it changes hands no more" in wait.failed(1).err
     asked = {"lease": TASK, "since": token, "timeout_s": 10}
-    turn = room.api.post(room.at("await"), asked, handle="avery").ok(200).json
+    turn = room.api.post(room.at("await"), asked, handle="bob").ok(200).json
     assert turn["message"]["metadata"]["kind"] == "resolved"
 
 
