@@ -1,6 +1,7 @@
 """What became of tasks: nobody writes past the board that it was, and a room takes it along to another hub."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from e2e import bundle
@@ -30,12 +31,12 @@ def test_no_request_passes_for_what_a_move_wrote(room: Room, machine: Machine) -
         said = {"Idempotency-Key": f"move-{number}", "Mycelium-Session": "board:"}
         filed = {"value": "Do it", "meta": {"status": "open"}}
         room.api.ask("PUT", where, filed, handle="bob", headers=said).ok(201)
-        until(lambda key=key: f"filed {key} bob" in notices(room), "a first write is a task")
+        until(partial(_is_told, room, f"filed {key} bob"), "a first write is a task")
         claim = room.api.post(room.at("tasks", key, "claim"), {}, handle="sec").ok(200).json
         said["Idempotency-Key"] = f"move-{claim['token']}"
         room.api.ask(method, where, body, handle="bob", headers=said).ok(204 if body is None else 200)
         if kind:
-            until(lambda line=f"{kind} {key} bob": line in notices(room), "it is told")
+            until(partial(_is_told, room, f"{kind} {key} bob"), "it is told")
         assert deliveries(room, "sec", 1) == [("lease", key)]
         renewed = room.api.post(room.at("tasks", key, "renew"), {"token": claim["token"]}, handle="sec")
         assert renewed.status in {404, 409}, "whose task is over holds it no more"
@@ -117,3 +118,7 @@ def test_a_key_files_one_task(room: Room) -> None:
 def _entries(room: Room) -> list[tuple[str, ...]]:
     entries = [entry for day in log(room)["items"] for entry in day["entries"]]
     return [tuple(str(entry[name]) for name in ("at", "by", "what", "key", "thread", "title")) for entry in entries]
+
+
+def _is_told(room: Room, line: str) -> bool:
+    return line in notices(room)

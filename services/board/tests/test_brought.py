@@ -53,7 +53,8 @@ def test_a_move_is_told_as_what_it_was(move: str, expected: list[str]) -> None:
 def test_an_edit_is_told_as_what_it_did() -> None:
     """And nobody is told of it again."""
     board = Hub()
-    for fields in ({}, {"blocked_by": "#1"}, {}, {"status": "resolved"}):
+    versions: tuple[dict[str, Any], ...] = ({}, {"blocked_by": "#1"}, {}, {"status": "resolved"})
+    for fields in versions:
         brought(board, **fields)
     expected = ["filed", "blocked", "unblocked", "resolved"]
     assert told(board) == [f"avery {what} 12:00" for what in expected]

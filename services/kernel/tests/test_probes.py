@@ -17,7 +17,7 @@ async def test_a_look_that_is_given_up_says_nothing(capfd: pytest.CaptureFixture
     probes = Probes("127.0.0.1", 0)
     probes.start()
     try:
-        place = probes._server.server_address[:2]
+        place = ("127.0.0.1", int(probes._server.server_address[1]))
         for _look in range(3):
             line = socket.create_connection(place)
             line.sendall(b"GET /health HTTP/1.1\r\n\r\n")
