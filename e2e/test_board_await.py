@@ -180,13 +180,13 @@ def test_a_loop_keeps_the_claims_of_its_machine(room: Room, machine: Machine, tm
 
 @requirement("await:renews")
 def test_a_wait_without_loop_renews_nothing(room: Room) -> None:
-    """The claim ends by its time."""
+    """The claim ends by its time, and who waits is told."""
     room.join("sec")
     do(room, "new", "One", handle="avery")
     waiting = room.wait("sec", "--timeout", "60")
     do(room, "claim", "one", "--ttl", "2s")
-    until(lambda: row(room, "work/one")["holder"] is None, "its time is over", NOTICE_S)
-    assert waiting.alive
+    assert waiting.ended().ok().out.startswith("Expired     One ")
+    assert row(room, "work/one")["holder"] is None
 
 
 @requirement("board:listen")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import Any, get_args
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from mycelium_gateway import problems
 
 SHOWN = 10  # errors in one document
+INNER = 3  # where a field of an object in a list stands in a place: body, field, number, field
 LONGEST = 80  # characters of a name that somebody sent
 # How the kinds of errors that Pydantic finds are told to who may never have heard of it.
 TEXT, WHOLE, NUMBER, TRUTH = "a text", "a whole number", "a number", "true or false"
@@ -61,15 +62,22 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 
 def _describe(request: Request, item: dict[str, Any]) -> tuple[str, str, list[str]]:
     """Where, what, and near names, of one error that Pydantic found."""
-    # Bodies are flat: a name below a field is a kind that its value might have had, and no place.
-    location = [_cut(str(part)) for place, part in enumerate(item["loc"]) if place < 2 or isinstance(part, int)]
+    # A name below a field is a kind that its value might have had, and no place; of an object in a list it is a field.
+    parts = item["loc"]
+    inner = _fields_of_items(request, parts[1]) if len(parts) > INNER and parts[0] == "body" else []
+    location = [
+        _cut(str(part))
+        for place, part in enumerate(parts)
+        if place < 2 or isinstance(part, int) or (inner and place == INNER)
+    ]
     where = ".".join(location)
     kind = item["type"]
     if kind == "json_invalid":
         return "body", f"not JSON: {item['ctx']['error']}", []
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(location[-1], fields(request, location[0]), n=1)
-        hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(fields(request, location[0]))}"
+        known = inner or fields(request, location[0])
+        near = difflib.get_close_matches(location[-1], known, n=1)
+        hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
         return where, f"no such field{hint}", near
     if kind in {"model_attributes_type", "model_type"}:
         return where, "send a JSON object, with Content-Type: application/json", []
@@ -98,9 +106,23 @@ def fields(request: Request, part: str) -> list[str]:
     parameters = dependant.body_params if part == "body" else dependant.query_params
     names: list[str] = []
     for parameter in parameters:
-        annotation = getattr(parameter.field_info, "annotation", None)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            names += list(annotation.model_fields)
-        else:
-            names.append(parameter.alias)
+        model = _model(parameter.field_info)
+        names += list(model.model_fields) if model else [parameter.alias]
     return names
+
+
+def _fields_of_items(request: Request, name: str) -> list[str]:
+    """The fields of the objects in a list that is a field of the body; none when that holds no objects."""
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    for parameter in dependant.body_params if dependant else []:
+        body = _model(parameter.field_info)
+        field = body.model_fields.get(name) if body else None
+        for kind in get_args(field.annotation) if field else ():
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                return list(kind.model_fields)
+    return []
+
+
+def _model(info: Any) -> type[BaseModel] | None:
+    kind = getattr(info, "annotation", None)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -132,7 +132,7 @@ def _lost(store: Store, replica: Replica) -> Iterator[Finding]:
     if lost:
         listed = ", ".join(f"{sequence} of room {room}" for room, sequence in lost[:FEW])
         more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
-        seen = f"{store.path.name}: lacks fact {listed}{more}; {replica.path.name} still has what they said"
+        seen = f"{store.path.name}: lacks fact {listed}{more}, which {replica.path.name} has read"
         yield Finding("store", WRONG, seen, RESTORE)
 
 

@@ -75,7 +75,7 @@ def test_a_working_hub_has_nothing_wrong(hub: HubCommand) -> None:
     assert "syncs every fact" in told["nats"]
     assert told["log"].startswith("facts 1 to 2, ")
     tables = [row["seen"] for row in rows if row["part"] == "tables"]
-    assert tables == ["rooms: whole, at fact 2 of 2", "memory: whole, at fact 1 of 1", "board: whole, at fact 1 of 1"]
+    assert tables == ["rooms: whole, at fact 2 of 2", "memory: whole, at fact 1 of 1", "board: whole, at fact 2 of 2"]
     done = hub("doctor")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == "nothing is wrong"
