@@ -15,12 +15,13 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
-from mycelium_kernel.tables import LAST_SEQUENCE
 from mycelium_memory import commands_content, keys
 from mycelium_memory.model import remove, subject, write
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
-VERSIONS = 10**12  # beyond any that there can be, and far from what tables and readers of JSON can't count
+MOST = (
+    10**12
+)  # versions, or facts: beyond any that there can be, and far from what tables and readers of JSON can't count
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 MOVE = re.compile(r"[a-z_]{1,32}")
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from
@@ -93,7 +94,7 @@ def _unpacked(
         _need(keys.check(event.key) == event.key, "a key that is not as it is kept")
         of = subject(room.id, keys.fold(event.key))
         before = documents.get(of)
-        _need((before.version if before else 0) < event.version <= VERSIONS, "a version out of order")
+        _need((before.version if before else 0) < event.version <= MOST, "a version out of order")
         if isinstance(event, events_pb2.DocumentWritten):
             _check_version(event, before)
             documents[of] = write(before, event)
@@ -122,7 +123,7 @@ def _check_version(event: events_pb2.DocumentWritten, before: events_pb2.Documen
 
 
 def _check_moved(moved: views_pb2.Moved) -> None:
-    _need(moved.sequence <= LAST_SEQUENCE, "a move of a place that is none")
+    _need(moved.sequence <= MOST, "a move of a place that is none")
     _need(MOVE.fullmatch(moved.move) is not None, "a move that is none")
     _check_person(moved.by or "hub", moved.at)
 
