@@ -112,6 +112,8 @@ def test_what_changes_between_a_refused_claim_and_the_wait_is_not_missed(room: R
         assert f"{name} did not change hands" in again.err
         do(room, "claim", "race")
     told(room, "claimed")
+    between = machine.run("await", "--lease", "work/race", "--timeout", "0", handle="bob", room=room.name).ok()
+    assert between.out.startswith("Claimed     Race  ")
     assert machine.run("await", "--lease", "race", "--timeout", "0", handle="bob", room=room.name).status == 6
     gone = machine.run("await", "--lease", "nope", "--timeout", "10", handle="bob", room=room.name).failed(3)
     assert gone.err.startswith("error: there is no task 'nope'")

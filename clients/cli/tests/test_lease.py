@@ -66,15 +66,29 @@ def test_a_wait_knows_where_it_begins_before_it_waits(scripted: ScriptedHub) -> 
 
 
 def test_a_wait_after_a_refused_claim_goes_on_from_there(scripted: ScriptedHub, run: Run) -> None:
-    """However the task is named, once: when it has woken, the refusal is old."""
-    scripted.play(answer(409, HELD), answer(200, TURN), answer(204, None, "Mycelium-Sequence: 30"), answer(204))
+    """However the task is named; when it has woken, the next wait goes on behind that, in another process too."""
+    scripted.play(answer(409, HELD), answer(200, TURN), answer(204))
     assert run("board", "claim", "auth-spike").status == 1
     woken = run("await", "--lease", THREAD[-8:], "--timeout", "5")
     assert woken.out.splitlines()[0].startswith("Handed back  Auth spike  ")
     assert woken.out.splitlines()[-1] == "take it: mycelium board claim work/auth-spike --room demo --handle avery"
     quiet = run("await", "--lease", KEY, "--timeout", "0")
     assert (quiet.status, quiet.err) == (6, f"{KEY} did not change hands in demo within 0 s\n")
-    assert [body.get("since") for body in asked(scripted)[1:]] == [9, None]
+    assert [(body.get("since"), body.get("after")) for body in asked(scripted)[1:]] == [(9, None), (9, 15)]
+
+
+def test_a_wait_goes_on_where_the_one_before_was_answered(scripted: ScriptedHub, run: Run) -> None:
+    """Nothing between the two is missed; a claim that was made, or a task that is over, ends that."""
+    begins = answer(204, None, "Mycelium-Sequence: 7")
+    over = {**TURN, "message": {**NOTICE, "seq": 18, "metadata": {**TOLD, "kind": "resolved"}}}
+    scripted.play(begins, answer(200, TURN), answer(200, over), begins, answer(200, TURN))
+    for _ in range(3):
+        assert run("await", "--lease", "auth-spike", "--timeout", "5").status == 0
+    scripted.play(answer(200, CLAIM), begins, answer(204))
+    assert run("board", "claim", KEY).status == 0
+    assert run("await", "--lease", KEY, "--timeout", "0").status == 6
+    places = [(body.get("since"), body.get("after")) for body in asked(scripted) if "lease" in body]
+    assert places == [(None, None), (7, None), (7, 15), (None, None), (7, None), (None, None)]
 
 
 def test_a_claim_that_was_made_ends_the_memory_of_one_that_was_refused(home: Path) -> None:

@@ -1,7 +1,8 @@
 """What proves the claims made on this machine, so that nobody has to type a token.
 
 A file a claim, readable by its owner alone, in a folder a hub, room and handle. Without it a claim is judged by handle.
-Beside them stands which claims were refused, and how far their tasks had come then: a wait goes on from there.
+Beside them stands how far a task had come when its claim was refused or a wait for it was told something: the next
+wait goes on from there.
 """
 
 import contextlib
@@ -28,10 +29,11 @@ class Kept(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A claim that was refused here, and the place of its task's last fact then."""
+    """Where a wait for a task begins: behind its last fact when a claim was refused, and behind what was told."""
 
     place: str
     sequence: int
+    after: int = 0
 
 
 def folder(hub: str, room: str, handle: str, kind: str = "claims") -> str:
@@ -51,21 +53,32 @@ def keep_refusal(place: str, task: str, thread: str, sequence: int) -> None:
     _write(place, _REFUSED + _name(task), {"task": task, "thread": thread, "sequence": sequence})
 
 
+def keep_told(place: str, task: str, thread: str, since: int, after: int, before: Refused | None) -> Refused | None:
+    """Remember what a wait for a task was told last, unless a claim of it was refused meanwhile: what stands then."""
+    there = refused(place, task)
+    if there == before:
+        _write(place, _REFUSED + _name(task), {"task": task, "thread": thread, "sequence": since, "after": after})
+    return refused(place, task)
+
+
 def refused(place: str, named: str) -> Refused | None:
-    """The refusal of a claim of a task, however the task is named."""
+    """Where the next wait for a task goes on, however the task is named."""
     wanted = named.strip().lower()
     for path, told in _read(place, _REFUSED):
         with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
             task, thread = str(told["task"]).lower(), str(told["thread"])
             if wanted in {task, task.partition("/")[2] or task, thread, thread[-8:]}:
-                sequence = int(told["sequence"])
-                return Refused(path, sequence) if 0 <= sequence <= MOST else None
+                found = Refused(path, int(told["sequence"]), int(told.get("after", 0)))
+                return found if 0 <= found.sequence <= MOST and 0 <= found.after <= MOST else None
     return None
 
 
 def forget_refusal(gone: Refused | None) -> None:
-    """What has become of the task since was told; a newer refusal stays."""
-    if gone and any(path == gone.place and told.get("sequence") == gone.sequence for path, told in _read_of(gone)):
+    """It is of no use any more; a newer one stays."""
+    if gone and any(
+        path == gone.place and (told.get("sequence"), told.get("after", 0)) == (gone.sequence, gone.after)
+        for path, told in _read_of(gone)
+    ):
         _unlink(gone.place)
 
 

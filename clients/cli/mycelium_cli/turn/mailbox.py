@@ -44,12 +44,13 @@ class Mailbox:
         *,
         on_lost: Callable[[str], None],
         since: int | None = None,
+        after: int = 0,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.hub = hub
         self.address = address
         self._since = since
-        self._after = 0
+        self._after = after
         self._on_lost = on_lost
         self._pause = pause
         self._reached = False
@@ -71,6 +72,11 @@ class Mailbox:
                 return document
             if end_s is not None and time.monotonic() >= end_s - 0.001:
                 return None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """From where on the next wait for this task looks: the moves' sequence, and the last notice's number."""
+        return self._since or 0, self._after
 
     def _place(self) -> Document:
         known = {"since": self._since, "after": self._after or None}

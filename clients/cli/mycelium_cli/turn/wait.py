@@ -64,17 +64,27 @@ def wait(
     address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None, lease)
     folder = tokens.folder(here.hub_url, address.room, address.handle)
     refused = tokens.refused(folder, lease) if lease else None
-    since = refused.sequence if refused else None
-    mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note, since=since)
+    since, after = (refused.sequence, refused.after) if refused else (None, 0)
+    mailbox = Mailbox(here.hub(handle), address, on_lost=here.out.note, since=since, after=after)
     if sys.stderr.isatty():
         until = "" if limit_s is None else f", for {limit_s:g} s at most"
         here.out.note(f"{at(address.handle) or 'you'} waits in {address.room}{until}; Ctrl-C ends it")
     with _renewing(here, address, handle) if loop else nullcontext():
-        for status in _take_turns(here, mailbox, limit_s, program, loop=loop):
-            if status != NOTHING_CAME:
-                tokens.forget_refusal(refused)
+        for status, turn in _take_turns(here, mailbox, limit_s, program, loop=loop):
+            if lease and status != NOTHING_CAME:
+                refused = _keep_place(folder, mailbox, turn, refused)
     if status != OK:
         raise click.exceptions.Exit(status)
+
+
+def _keep_place(folder: str, mailbox: Mailbox, turn: Document, before: tokens.Refused | None) -> tokens.Refused | None:
+    """Let the next wait for the task go on behind what was told; not when the task is over: that is said then."""
+    told = turn["message"].get("metadata") or {}
+    task = task_of(turn["message"])
+    if not task or told.get("kind") == "resolved":
+        tokens.forget_refusal(before)
+        return tokens.refused(folder, task)
+    return tokens.keep_told(folder, task, str(told.get("thread") or ""), *mailbox.place, before)
 
 
 @contextmanager
@@ -92,8 +102,8 @@ def _renewing(here: Here, address: Address, handle: str | None) -> Iterator[None
 
 def _take_turns(
     here: Here, mailbox: Mailbox, limit_s: float | None, program: str | None, *, loop: bool
-) -> Iterator[int]:
-    """Wait and act, once or for ever: what came of each turn, as an exit status."""
+) -> Iterator[tuple[int, Document]]:
+    """Wait and act, once or for ever: what came of each turn, as an exit status, and the turn."""
     if loop or program:
         from mycelium_cli.turn.handover import end_on_sigterm
 
@@ -108,9 +118,9 @@ def _take_turns(
                 else (f"nothing came for {at(address.handle) or 'you'}")
             )
             here.out.note(f"{who} in {address.room} within {limit_s:g} s")
-            yield NOTHING_CAME
+            yield NOTHING_CAME, {}
             return
-        yield _one_turn(here, mailbox, turn, program, loop=loop)
+        yield _one_turn(here, mailbox, turn, program, loop=loop), turn
         if not loop:
             return
 
