@@ -30,6 +30,9 @@ NOTICE_WORDS = {
     "expired": "Expired",
     "floor": "Turn of",
 }
+# How a task was closed, of a notice that says it.
+CLOSING_WORDS = {"dismissed": "Dismissed", "promoted": "Promoted", "answered": "Answered"}
+_RESERVATION = "reservation"
 _WORDS_WIDTH, _TITLE_WIDTH = 12, 56  # columns: where the title begins, and where it has ended
 
 RECEIPT_WORDS = {
@@ -120,24 +123,57 @@ def message_heading(message: Document, paint: Paint) -> str:
 
 def notice_lines(notice: Document, paint: Paint) -> list[str]:
     """A change of the board: what, which task, by whom, and its key; what was said to it, set in."""
-    kind, row_kind = str(notice.get("kind") or ""), clean_line(notice.get("row_kind") or "task")
-    words = f"New {row_kind}" if kind == "filed" else NOTICE_WORDS.get(kind, clean_line(kind))
+    words = _heading_of(notice)
     title = clean_line(notice.get("title") or notice.get("task") or "")
     gap = " " * max(2, _WORDS_WIDTH - width_of(words))
     line = paint.bold(words) + gap + title + " " * max(2, _TITLE_WIDTH - width_of(words + gap + title))
-    who = at(notice.get("by"))
-    if kind == "claimed" and notice.get("holder") not in {None, "", notice.get("by")}:
-        who += f" for {at(notice['holder'])}"
     small = [clean_line(notice["task"])] if notice.get("task") and notice.get("title") else []
     small += [clean_line(notice["created_at"])] if notice.get("created_at") else []
-    line = f"{line}{' · '.join([*filter(None, [who]), *map(paint.dim, small)])}".rstrip()
+    line = f"{line}{' · '.join([*filter(None, _told_of(notice)), *map(paint.dim, small)])}".rstrip()
     return [line, *(text_lines(notice["note"]) if notice.get("note") else [])]
+
+
+def _heading_of(notice: Document) -> str:
+    """What has happened."""
+    kind, row_kind = str(notice.get("kind") or ""), clean_line(notice.get("row_kind") or "task")
+    if is_reservation(notice) and kind == "claimed":
+        return "Reserved"
+    if is_reservation(notice) and kind in {"released", "expired"}:
+        return "Reservation given back" if _is_own(notice) else "Reservation over"
+    if kind == "filed":
+        return f"New {row_kind}"
+    word = NOTICE_WORDS.get(kind, clean_line(kind))
+    return CLOSING_WORDS.get(str(notice.get("move")), word) if kind == "resolved" else word
+
+
+def _told_of(notice: Document) -> Iterable[str]:
+    """By whom, and for whom; what it waits for, or what was decided."""
+    kind, holder, who = notice.get("kind"), notice.get("holder"), at(notice.get("by"))
+    if is_reservation(notice) and kind != "claimed" and holder and not _is_own(notice):
+        yield f"of {at(holder)}"
+    elif kind == "claimed" and holder and not _is_own(notice):
+        yield f"{who} for {at(holder)}"
+    else:
+        yield who
+    if kind == "blocked" and notice.get("on"):
+        yield f"waiting on {clean_line(notice['on'])}"
+    if kind == "resolved" and notice.get("answer"):
+        yield f"→ {clean_line(notice['answer'])}"
+
+
+def _is_own(notice: Document) -> bool:
+    return notice.get("by") == notice.get("holder")
+
+
+def is_reservation(notice: Document) -> bool:
+    """Whether it is of names that are reserved, not of a task."""
+    return notice.get("row_kind") == _RESERVATION
 
 
 def notice_of(message: Document) -> Document | None:
     """What a message of the history says of the board; None when it is none of these."""
     told = message.get("metadata") or {}
-    if message.get("message_type") != "notice" or not told.get("task"):
+    if message.get("message_type") != "notice" or not (told.get("task") or is_reservation(told)):
         return None
     return {**told, "by": message.get("sender_handle"), "created_at": message.get("created_at")}
 

@@ -91,6 +91,38 @@ def test_a_wait_goes_on_where_the_one_before_was_answered(scripted: ScriptedHub,
     assert places == [(None, None), (7, None), (7, 15), (None, None), (7, None), (None, None)]
 
 
+LOOK = "look at it: mycelium board messages work/auth-spike --room demo"
+RESERVED = {"task": KEY, "title": "src/**", "row_kind": "reservation", "patterns": ["src/**"], "holder": "avery"}
+
+
+@pytest.mark.parametrize(
+    ("told", "last"),
+    [
+        ({"kind": "unblocked", "holder": "bob"}, f"still held by @bob; {LOOK}"),
+        ({"kind": "unblocked", "holder": "avery"}, f"you hold it; {LOOK}"),
+        (
+            {"kind": "unblocked", "holder": ""},
+            "take it: mycelium board claim work/auth-spike --room demo --handle avery",
+        ),
+        ({"kind": "claimed", "holder": "bob"}, LOOK),
+        (
+            {**RESERVED, "kind": "expired", "task": ""},
+            "reserve it again: mycelium board reserve 'src/**' --room demo --handle avery",
+        ),
+        (
+            {**RESERVED, "kind": "expired"},
+            f"reserve it again: mycelium board reserve 'src/**' --task {KEY} --room demo --handle avery",
+        ),
+        ({**RESERVED, "kind": "released"}, "see what is reserved: mycelium board reserve --room demo"),
+        ({**RESERVED, "kind": "claimed", "task": ""}, "see what is reserved: mycelium board reserve --room demo"),
+    ],
+)
+def test_a_notice_ends_with_what_can_be_done(told: dict[str, Any], last: str, scripted: ScriptedHub, run: Run) -> None:
+    """Nothing is offered that would be refused."""
+    scripted.play(answer(200, {**TURN, "message": {**NOTICE, "metadata": {**TOLD, **told}}}), answer(204))
+    assert run("await", "--timeout", "5").out.splitlines()[-1] == last
+
+
 def test_a_claim_that_was_made_ends_the_memory_of_one_that_was_refused(home: Path) -> None:
     """And a newer refusal is not forgotten with an older one."""
     place = str(home / "claims" / "x")

@@ -248,6 +248,26 @@ LOGIN = {"task": "work/login", "title": "Ship passkey login", "row_kind": "task"
         ),
         ({"kind": "expired", "by": ""}, ["Expired     Ship passkey login                          work/login"]),
         ({"kind": "resolved", "title": "x" * 60}, [f"Resolved    {'x' * 60}  @julia · work/login"]),
+        (
+            {"kind": "resolved", "move": "dismissed"},
+            ["Dismissed   Ship passkey login                          @julia · work/login"],
+        ),
+        (
+            {"kind": "resolved", "move": "promoted"},
+            ["Promoted    Ship passkey login                          @julia · work/login"],
+        ),
+        (
+            {"kind": "resolved", "move": "answered", "answer": "60m"},
+            ["Answered    Ship passkey login                          @julia · → 60m · work/login"],
+        ),
+        (
+            {"kind": "filed", "move": "assigned"},
+            ["New task    Ship passkey login                          @julia · work/login"],
+        ),
+        (
+            {"kind": "blocked", "move": "blocked", "on": "#502", "holder": "sec"},
+            ["Blocked     Ship passkey login                          @julia · waiting on #502 · work/login"],
+        ),
         ({"kind": "floor", "title": ""}, ["Turn of     work/login                                  @julia"]),
     ],
 )
@@ -257,6 +277,27 @@ def test_a_change_of_the_board_is_one_line(notice: dict[str, Any], lines: list[s
     assert list(Screen().draw("notice", data, PLAIN)) == lines
     posted = message(message_type="notice", content="in other words", sender_handle=data["by"], metadata=data)
     assert message_lines(posted, PLAIN) == [f"{lines[0]} · {posted['created_at']}", *lines[1:]]
+
+
+@pytest.mark.parametrize(
+    ("notice", "line"),
+    [
+        ({"kind": "claimed", "by": "sec"}, "Reserved    src/**                                      @sec"),
+        (
+            {"kind": "claimed", "by": "sec", "task": "work/login"},
+            "Reserved    src/**                                      @sec · work/login",
+        ),
+        ({"kind": "released", "by": "sec"}, "Reservation given back  src/**                          @sec"),
+        ({"kind": "released", "by": "julia"}, "Reservation over  src/**                                of @sec"),
+        ({"kind": "expired", "by": ""}, "Reservation over  src/**                                of @sec"),
+    ],
+)
+def test_what_is_told_of_a_reservation_is_one_line(notice: dict[str, Any], line: str) -> None:
+    """In words of its own, of whose it is, with or without a task."""
+    data = {"task": "", "title": "src/**", "row_kind": "reservation", "holder": "sec", **notice}
+    assert list(Screen().draw("notice", data, PLAIN)) == [line]
+    posted = message(message_type="notice", content="in other words", sender_handle=data["by"], metadata=data)
+    assert message_lines(posted, PLAIN) == [f"{line} · {posted['created_at']}"]
 
 
 def test_a_notice_can_not_pass_for_another_line() -> None:

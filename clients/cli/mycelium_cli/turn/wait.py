@@ -16,11 +16,12 @@ from mycelium_cli.periods import duration_s
 from mycelium_cli.session import IN_HELP
 from mycelium_cli.turn.handed import EXEC_NOTES
 from mycelium_cli.turn.mailbox import Address, Mailbox
-from mycelium_cli.wording import Document, message_lines, task_of
+from mycelium_cli.wording import Document, is_reservation, message_lines, notice_of, task_of
 
 _DEFAULT_TIMEOUT_S = 300.0
 _REPORT_WITHIN_S = 10.0
 _FREE = {"filed", "released", "expired", "unblocked"}  # after which a task can be taken
+_MOST_PATTERNS = 5  # of a reservation that is over, to be typed again
 
 
 @command(
@@ -164,9 +165,24 @@ def _next_command(turn: Document, address: Address) -> str:
     told = message.get("metadata") or {}
     if turn.get("reason") == "changed" and told.get("key"):
         return f"read it: mycelium memory get {shell_word(told['key'])} {room}"
-    task = task_of(message)
-    if task and told.get("kind") in _FREE:
-        return f"take it: mycelium board claim {shell_word(task)} {room}{who}"
-    if task:
-        return f"look at it: mycelium board messages {shell_word(task)} {room}"
+    notice = notice_of(message)
+    if notice:
+        return _next_of_notice(notice, address, room, who)
     return f'answer: mycelium respond {room}{who} "…"'
+
+
+def _next_of_notice(notice: Document, address: Address, room: str, who: str) -> str:
+    """What to do about a change of the board: nothing that would be refused."""
+    kind, holder, task = notice.get("kind"), notice.get("holder"), notice.get("task")
+    if is_reservation(notice):
+        patterns = notice.get("patterns") or []
+        if kind != "expired" or not 0 < len(patterns) <= _MOST_PATTERNS:
+            return f"see what is reserved: mycelium board reserve {room}"
+        reserved = " ".join(map(shell_word, patterns)) + (f" --task {shell_word(task)}" if task else "")
+        return f"reserve it again: mycelium board reserve {reserved} {room}{who}"
+    look = f"look at it: mycelium board messages {shell_word(task)} {room}"
+    if kind not in _FREE:
+        return look
+    if holder:
+        return f"{'you hold it' if holder == address.handle else f'still held by {at(holder)}'}; {look}"
+    return f"take it: mycelium board claim {shell_word(task)} {room}{who}"
