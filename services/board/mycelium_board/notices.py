@@ -71,7 +71,10 @@ def notice(event: events_pb2.TaskMoved, sequence: int) -> notices_pb2.PostNotice
         "sequence": sequence,
         "title": event.title,
         "row_kind": event.row_kind,
-        "note": event.note or None,
+        "move": views_pb2.Move.Name(event.move).removeprefix("MOVE_").lower(),
+        "on": waited_for(event) or None,
+        "answer": _became(event, "answer") or None,
+        "note": _note(event) or None,
         "holder": event.lease.holder or None,
         "expires_at": clock.rfc3339(clock.to_millis(lease.expires_at)) if event.HasField("lease") else None,
     }
@@ -104,9 +107,27 @@ def _deliveries(event: events_pb2.TaskMoved) -> Iterator[tuple[str, rooms_views_
         yield event.lease.holder, rooms_views_pb2.DELIVERY_REASON_LEASE
 
 
+def waited_for(event: events_pb2.TaskMoved) -> str:
+    """What a task that is blocked by this waits for outside the board; empty when nobody named it."""
+    if event.move != views_pb2.MOVE_BLOCKED:
+        return ""
+    return event.note if event.edit else _became(event, "blocked_by")  # of an edit no fields are told
+
+
+def _note(event: events_pb2.TaskMoved) -> str:
+    """What its mover said to it."""
+    return "" if event.edit and event.move == views_pb2.MOVE_BLOCKED else event.note
+
+
+def _became(event: events_pb2.TaskMoved, field: str) -> str:
+    """What a field of the task's document became by a move."""
+    fields = json.loads(event.fields_json) if event.fields_json else {}
+    return str(fields.get(field) or "")
+
+
 def line(event: events_pb2.TaskMoved) -> str:
     """What happened, in one line."""
-    who, held = f"@{event.by}" if event.by else "", event.ended.holder
+    who, held, note = f"@{event.by}" if event.by else "", event.ended.holder, _note(event)
     _, done = SAID[event.move]
     text = f"{who} {done} {event.key}"
     if event.move == views_pb2.MOVE_EXPIRED:
@@ -118,8 +139,12 @@ def line(event: events_pb2.TaskMoved) -> str:
     elif event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED} and event.assignee:
         named = (f"@{one}" if names.HANDLE.fullmatch(one) else one for one in event.assignee.split(", "))
         text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {', '.join(named)}"
+    elif on := waited_for(event):
+        text += f" on {on[:NOTE_CHARACTERS]}"
+    elif answer := _became(event, "answer"):
+        text += f": {answer[:NOTE_CHARACTERS]}"
     text += f" — {event.title}" if event.title else ""
-    text += f" · {event.note[:NOTE_CHARACTERS]}" if event.note and not event.cause else ""
+    text += f" · {note[:NOTE_CHARACTERS]}" if note and not event.cause else ""
     shown = (" " if unicodedata.category(character) in BROKEN else character for character in text)
     return " ".join("".join(shown).split())
 

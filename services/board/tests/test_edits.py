@@ -194,6 +194,52 @@ def test_a_notice_is_one_line_of_the_fixed_kinds(board: Hub) -> None:
     assert json.loads(asked.metadata_json)["sequence"] == 7
 
 
+def metadata(event: events_pb2.TaskMoved) -> dict[str, Any]:
+    """What a program is told of a move."""
+    found: dict[str, Any] = json.loads(notices.notice(event, 1).metadata_json)
+    return found
+
+
+def test_a_notice_names_its_move_and_who_holds_the_task(board: Hub) -> None:
+    """The kinds are few; the move says what it was. Who waits for a task is told that it is held still."""
+    board.claim(KEY, "builder")
+    board.ask(moving(views_pb2.MOVE_BLOCKED, KEY, on="#502", note="asked them"), "avery")
+    told_of = metadata(moves(board)[-1])
+    assert [told_of[name] for name in ("kind", "move", "holder", "on", "note")] == [
+        "blocked", "blocked", "builder", "#502", "asked them",
+    ]  # fmt: skip
+    assert notices.line(moves(board)[-1]) == "@avery blocked work/ship-it on #502 — # Ship it · asked them"
+    board.ask(moving(views_pb2.MOVE_UNBLOCKED, KEY), "avery")
+    assert metadata(moves(board)[-1])["holder"] == "builder"
+    board.ask(moving(views_pb2.MOVE_DISMISSED, KEY), "avery")
+    told_of = metadata(moves(board)[-1])
+    assert (told_of["kind"], told_of["move"], "holder" in told_of, "on" in told_of) == (
+        "resolved", "dismissed", False, False,
+    )  # fmt: skip
+
+
+def test_a_task_that_an_edit_blocks_says_on_what(board: Hub) -> None:
+    """Once, not as a note besides; and one that is only called blocked waits for nothing that anybody named."""
+    board.task(KEY, status="blocked", blocked_by="#7")
+    settled(board)
+    told_of = metadata(moves(board)[-1])
+    assert (told_of["on"], "note" in told_of) == ("#7", False)
+    assert notices.line(moves(board)[-1]).startswith("@avery blocked work/ship-it on #7")
+    assert notices.line(moves(board)[-1]).count("#7") == 1
+    board.task("work/other", status="blocked")
+    settled(board)
+    assert "on" not in metadata(moves(board)[-1])
+
+
+def test_an_answer_is_told(board: Hub) -> None:
+    """In the line, and to programs."""
+    board.task("decisions/ttl", options=["15m", "60m"])
+    board.ask(moving(views_pb2.MOVE_ANSWERED, "decisions/ttl", answer="60m"), "avery")
+    told_of = metadata(moves(board)[-1])
+    assert (told_of["move"], told_of["answer"]) == ("answered", "60m")
+    assert notices.line(moves(board)[-1]).startswith("@avery answered decisions/ttl: 60m")
+
+
 def test_concerns_that_nobody_takes_up_are_closed() -> None:
     """A week after anybody did something to them; a claim, a renewal or an edit keeps them."""
     board = Hub()

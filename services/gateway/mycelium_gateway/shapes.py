@@ -190,7 +190,7 @@ def notice(fact: events_pb2.MessagePosted, room_name: str) -> Json:
         "title": str(told.get("title") or ""),
         "row_kind": str(told.get("row_kind") or ""),
         "holder": str(told.get("holder") or ""),
-        "note": str(told.get("note") or ""),
+        "note": str(told.get("note") or told.get("on") or ""),
     }
 
 
