@@ -103,6 +103,12 @@ def usage(cause: str, hint: str = "", slug: str = "") -> Failure:
     return Failure(cause, exit_status=USAGE, hint=hint, slug=slug)
 
 
+def unnumbered(failure: Failure) -> Failure:
+    """The same without the hub's status in its line: where it was not the asker who is unknown, it says nothing."""
+    failure.cause = failure.cause.removeprefix(f"{failure.http_status} ")
+    return failure
+
+
 def nearest(word: str, known: list[str]) -> str:
     """The known word that `word` was probably meant to be, or an empty text rather than something far off."""
     bare = word.lstrip("-").lower()

@@ -106,6 +106,23 @@ def test_what_was_released_is_told_by_its_key(run: Run, scripted: ScriptedHub) -
     assert json.loads(run("board", "release", "LOGIN", "--json").out)["task"] == "work/login"
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("resolve", "login"), "✓ resolved work/login · was held by @sec"),
+        (("dismiss", "login"), "✓ dismissed work/login · was held by @sec"),
+        (("answer", "login", "15m"), "✓ answered work/login · was held by @sec"),
+        (("block", "login", "--on", "#1"), "✓ blocked work/login · held by @sec"),
+    ],
+)
+def test_a_claim_that_has_ended_with_its_task_was_held(
+    words: tuple[str, ...], line: str, run: Run, scripted: ScriptedHub
+) -> None:
+    """One that goes on is held."""
+    scripted.play(answer(200, {"task": "work/login", "thread": THREAD, "held_by": "sec"}))
+    assert run("board", *words).out == f"{line}\n"
+
+
 @pytest.mark.parametrize("words", [("board",), ("board", "log"), ("board", "ready")])
 @pytest.mark.parametrize(
     ("named", "found"), [("EST5EDT", "EST5EDT"), (":Europe/Paris", "Europe/Paris"), ("Nope/X", ""), ("CET-1CEST", "")]
@@ -133,12 +150,52 @@ def test_a_row_shows_the_answers_that_the_hub_reads_in_it() -> None:
     assert "[15m]" not in "\n".join(drawn({**decision, "status": "resolved"}))
 
 
+def test_a_row_that_is_closed_says_how() -> None:
+    """The answer of a decision, and what goes on elsewhere; not of one that was opened again."""
+    closed = {"key": "decisions/ttl", "kind": "decision", "status": "resolved", "options": ["15m", "60m"]}
+    answered, promoted = {"answer": "60m"}, {"promoted": True}
+    small = "decisions/ttl · resolved → 60m · unowned · 5m ago"
+    assert drawn(row(**closed, meta=answered))[-1].strip() == small
+    assert "decisions/ttl · promoted · unowned" in drawn(row(**closed, meta=promoted))[-1]
+    assert "  promoted  " in drawn(row(**closed, meta=promoted), view="table")[-1]
+    opened = row(status="open", meta={**answered, **promoted})
+    assert "work/login · open · unowned" in drawn(opened)[-1]
+
+
 def test_a_decision_is_filed_with_its_options(run: Run, scripted: ScriptedHub) -> None:
     """Each in an option of its own."""
     scripted.play(answer(201, TASK))
     words = ("board", "new", "TTL?", "--kind", "decision", "--option", "15m", "--option", "a, or b")
     assert run(*words).status == 0
     assert asked(scripted) == [{"title": "TTL?", "kind": "decision", "options": ["15m", "a, or b"]}]
+
+
+def test_a_task_is_filed_behind_others(run: Run, scripted: ScriptedHub) -> None:
+    """Each in an option of its own, with how urgent it is."""
+    scripted.play(answer(201, TASK))
+    words = ("board", "new", "Run it", "--depends-on", "work/a", "--depends-on", "3e9c04b7", "--priority", "high")
+    assert run(*words).status == 0
+    assert asked(scripted) == [{"title": "Run it", "depends_on": ["work/a", "3e9c04b7"], "priority": "high"}]
+
+
+def test_a_claim_says_what_its_task_waits_for(run: Run, scripted: ScriptedHub) -> None:
+    """It is theirs all the same."""
+    keys = [f"work/{letter}" for letter in "abcde"]
+    scripted.play(*[answer(200, {**CLAIM, "waits_for": some}) for some in (keys[:1], keys, [])])
+    assert run("board", "claim", "work/login").out.splitlines()[1:] == ["  it waits for work/a"]
+    said = run("board", "claim", "work/login").out.splitlines()[1:]
+    assert said == ["  it waits for work/a, work/b, work/c and 2 more"]
+    assert len(run("board", "claim", "work/login").out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [("new", "x", "--assign", "@nobody"), ("claim", "work/login", "--to", "nobody")])
+def test_who_is_unknown_is_named_without_a_number(run: Run, scripted: ScriptedHub, words: tuple[str, ...]) -> None:
+    """It is for programs: they find it in --json."""
+    unknown = {"slug": "handle.unregistered", "status": 403, "detail": "@nobody is not a registered agent or user"}
+    scripted.play(*[answer(403, unknown)] * 2)
+    refused = run("board", *words)
+    assert (refused.status, refused.err) == (4, "error: @nobody is not a registered agent or user\n")
+    assert json.loads(run("board", *words, "--json").err)["status"] == 403
 
 
 @pytest.mark.parametrize(("field", "is_said"), [("owner", False), ("assignee", False), ("nope", True)])

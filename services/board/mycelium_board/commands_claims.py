@@ -16,7 +16,7 @@ from mycelium_kernel.service import Context, Done, Entity, Fact
 TTL_S = 30 * 60
 LEAST_TTL_S = 1
 MOST_TTL_S = 7 * 24 * 3600
-NAMED, REFUSED = 3, 100  # keys that a refusal names in its line, and in its list
+NAMED, LISTED = 3, 100  # keys of what a task waits for: in the line of a refusal, and in a list
 UNBLOCKED = '{"status": "open", "blocked_by": null}'  # who takes a blocked task knows how to go on
 
 
@@ -28,7 +28,8 @@ class Holding:
     task: Task
     entity: Entity[State]
     is_known: bool = True
-    waits_for: tuple[str, ...] = ()  # keys, where a task that waits for others can't be claimed
+    waits_for: tuple[str, ...] = ()  # keys of the open tasks that it waits for
+    is_gated: bool = False  # whether a task that waits for others can't be claimed
 
 
 def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: Context) -> Fact | Done:
@@ -41,14 +42,17 @@ def claim_task(loaded: Holding, request: service_pb2.ClaimTaskRequest, context: 
         raise closed(loaded)
     held = live(loaded.entity, context.now)
     if held and held.holder == holder:
-        return Done(service_pb2.ClaimTaskResponse(claim=_shown(loaded.task.key, loaded.task.thread, held, by)))
+        claim = _shown(loaded.task.key, loaded.task.thread, held, by)
+        claim.waits_for.extend(loaded.waits_for[:LISTED])
+        return Done(service_pb2.ClaimTaskResponse(claim=claim))
     if held and held.holder != by and not request.force:
         raise _held(loaded, held)
-    if loaded.waits_for and not request.force:
+    if loaded.is_gated and loaded.waits_for and not request.force:
         raise _waiting(loaded)
     lease = _lease(holder, _ttl(request.ttl_s, TTL_S), context.now)
     fields_json = UNBLOCKED if loaded.task.is_blocked else ""
     event = moved(loaded, views_pb2.MOVE_CLAIMED, by, context.now, lease=lease, fields_json=fields_json)
+    event.waits_for.extend(loaded.waits_for[:LISTED])
     return Fact(event, on=loaded.entity)
 
 
@@ -58,6 +62,7 @@ def answer_claim(event: events_pb2.TaskMoved, sequence: int) -> service_pb2.Clai
     lease.token = sequence
     shown = _shown(event.key, event.thread, lease, event.by)
     shown.taken_from = event.ended.holder if event.HasField("ended") else ""
+    shown.waits_for.extend(event.waits_for)
     return service_pb2.ClaimTaskResponse(claim=shown)
 
 
@@ -191,7 +196,7 @@ def _waiting(loaded: Holding) -> Refusal:
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     detail = f"{loaded.task.key} waits for {', '.join(keys[:NAMED])}{more}"
     next_command = f"mycelium board claim {_named(loaded)} --force"
-    return Refusal("task.waiting", detail, next=next_command, waits_for=list(keys[:REFUSED]), **_place(loaded))
+    return Refusal("task.waiting", detail, next=next_command, waits_for=list(keys[:LISTED]), **_place(loaded))
 
 
 def _place(loaded: Holding) -> dict[str, str]:

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from mycelium.board.v1 import service_pb2
 from mycelium.memory.v1 import service_pb2 as memory_pb2
-from mycelium_board import lookup, options, queries
+from mycelium_board import edges, lookup, options, queries
 from mycelium_board.model import OPEN
 from mycelium_kernel import names, rooms_seen, subjects
 from mycelium_kernel.callers import RoomRow, speaker, unregistered
@@ -21,7 +21,7 @@ from mycelium_kernel.service import Context
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
 
-TITLE_CHARACTERS = 200
+TITLE_CHARACTERS, PRIORITY_CHARACTERS = 200, 40
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 KEY_CHARACTERS = 60
 MOST_OPTIONS, OPTION_CHARACTERS = 50, 200
@@ -91,9 +91,24 @@ def _fields(
             raise unregistered(room.name, handle)
         fields["assignee"] = f"@{handle}"
     if request.parent:
-        fields["part-of"] = lookup.find_task(tables, room, request.parent).key
+        fields[edges.PART_OF] = lookup.find_task(tables, room, request.parent).key
+    if len(request.depends_on) > edges.MOST:
+        raise Refusal("content.too_large", f"a task comes after {edges.MOST:,} others at most")
+    if first := list(dict.fromkeys(lookup.find_task(tables, room, one).key for one in request.depends_on)):
+        fields[edges.DEPENDS_ON] = first
+    if priority := " ".join(request.priority.split()):
+        fields["priority"] = _priority(priority)
     answers = offered(list(request.options))
     return {**fields, options.FIELD: answers} if answers else fields
+
+
+def _priority(text: str) -> str:
+    if len(text) > PRIORITY_CHARACTERS:
+        detail = f"a priority has at most {PRIORITY_CHARACTERS} characters, not {len(text):,}"
+        raise Refusal("content.too_large", detail)
+    if any(unicodedata.category(character) in BROKEN for character in text):
+        raise Refusal("request.invalid", "a priority can't contain control characters")
+    return text
 
 
 def offered(texts: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta
 
 from mycelium.board.v1 import service_pb2
@@ -22,14 +23,14 @@ def for_claim(tables: Tables, request: service_pb2.ClaimTaskRequest, context: Co
     task = lookup.find_task(tables, room, request.task)
     holder = names.handle(request.to) if request.to else handle_of(context)
     entity = tables.entity(subject(room.id, task.document_id), State)
-    return Holding(room, task, entity, rooms_seen.is_registered(tables, room, holder))
+    graph = readiness.Graph(tables, room.id)
+    waits_for = graph.waiting(task)[0] if graph.needed(task) else ()
+    return Holding(room, task, entity, rooms_seen.is_registered(tables, room, holder), waits_for)
 
 
 def for_gated_claim(tables: Tables, request: service_pb2.ClaimTaskRequest, context: Context) -> Holding:
-    """The same where nobody may claim what waits: with what it waits for."""
-    loaded = for_claim(tables, request, context)
-    why = readiness.why_not_ready(tables, loaded.room.id, loaded.task, context.now)
-    return Holding(loaded.room, loaded.task, loaded.entity, loaded.is_known, why.waits_for)
+    """The same where nobody may claim what waits."""
+    return dataclasses.replace(for_claim(tables, request, context), is_gated=True)
 
 
 def for_holder(

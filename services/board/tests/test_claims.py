@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mycelium.board.v1 import service_pb2, views_pb2
@@ -110,6 +112,18 @@ def test_force_takes_it_and_says_from_whom(board: Hub) -> None:
     taken = board.claim(KEY, "builder", force=True)
     assert taken.taken_from == "sec"
     board.refused("lease.lost", moving(views_pb2.MOVE_RESOLVED, KEY, token=old.token))
+
+
+def test_a_claim_says_what_its_task_waits_for(board: Hub) -> None:
+    """Nobody is kept from it, and nobody overlooks it: asking again says so, too, until nothing is left of it."""
+    board.task("work/migrate")
+    first: Any = {"depends-on": ["migrate", "work/nowhere"]}
+    board.task(KEY, **first)
+    assert board.claim(KEY).waits_for == ["work/migrate"]
+    assert board.claim(KEY).waits_for == ["work/migrate"]
+    board.resolve("work/migrate")
+    assert not board.claim(KEY).waits_for
+    assert not board.claim(KEY, "builder", force=True).waits_for
 
 
 def test_somebody_unknown_holds_nothing(board: Hub) -> None:

@@ -258,3 +258,16 @@ async def test_a_filed_decision_takes_one_of_its_options(hub: Door) -> None:
     released = await hub.http.post(f"{DEMO}/tasks/{short}/release", json={}, headers=AVERY)
     assert released.json() == {"task": "decisions/how-long", "thread": filed.json()["thread"], "held_by": None}
     assert (await hub.http.post(f"{decision}/answer", json={"answer": "60m"}, headers=AVERY)).status_code == 200
+
+
+async def test_a_task_is_filed_behind_others(hub: Door) -> None:
+    """Its claim says what it waits for; what is no task is refused, as a parent is."""
+    wanted = {"title": "Ship", "depends_on": ["login"], "priority": "high"}
+    filed = await hub.http.post(f"{DEMO}/tasks", json=wanted, headers=AVERY)
+    assert filed.status_code == 201
+    assert (filed.json()["meta"]["depends-on"], filed.json()["meta"]["priority"]) == (["work/login"], "high")
+    claim = await hub.http.post(f"{DEMO}/tasks/work/ship/claim", json={}, headers=AVERY)
+    assert claim.json()["waits_for"] == ["work/login"]
+    wrong = {**wanted, "depends_on": ["work/nope"]}
+    refused = await hub.http.post(f"{DEMO}/tasks", json=wrong, headers=AVERY)
+    assert (refused.status_code, refused.json()["slug"]) == (404, "task.not_found")

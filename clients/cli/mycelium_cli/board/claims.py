@@ -6,11 +6,12 @@ from mycelium_cli.board import tokens
 from mycelium_cli.board.naming import task_path
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
-from mycelium_cli.errors import Failure, usage
+from mycelium_cli.errors import Failure, unnumbered, usage
 from mycelium_cli.output import Paint, at, clean_line, shell_word, short
 from mycelium_cli.periods import duration_s
 from mycelium_cli.wording import Document
 
+_NAMED = 3  # keys in one line
 _LONGEST_S = 7 * 24 * 3600
 TOKEN = click.IntRange(1, tokens.MOST)
 
@@ -55,7 +56,7 @@ def claim(
         told = hub.post(task_path(place, task, "claim"), known)
     except Failure as refused:
         keep_refusal(folder, task, refused)
-        raise
+        raise unnumbered(refused) from None
     if told["token"]:
         tokens.keep(folder, told["task"], told["thread"], told["token"])
     else:  # it is another's now, and what proved the claim before is worth nothing
@@ -81,8 +82,12 @@ def draw_claim(claim: Document, paint: Paint) -> list[str]:
     """Who holds what, until when."""
     line = f"{paint.good('✓')} {clean_line(claim['task'])} — held by {at(claim['holder'])} until "
     line += f"{claim['expires_at']} · thread {short(claim['thread'])}"
-    taken = claim.get("taken_from")
-    return [line, *([f"  taken from {at(taken)}"] if taken else [])]
+    taken, waits_for = claim.get("taken_from"), [clean_line(key) for key in claim.get("waits_for") or []]
+    lines = [line, *([f"  taken from {at(taken)}"] if taken else [])]
+    if waits_for:
+        more = f" and {len(waits_for) - _NAMED} more" if len(waits_for) > _NAMED else ""
+        lines.append(f"  it waits for {', '.join(waits_for[:_NAMED])}{more}")
+    return lines
 
 
 @command("renew", example="mycelium board renew work/auth-spike", writes=True)

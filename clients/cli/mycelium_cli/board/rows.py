@@ -11,7 +11,7 @@ from mycelium_cli.board.drawing import Look, draw
 from mycelium_cli.board.zones import midnight_ms, reader_zone
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
-from mycelium_cli.errors import usage
+from mycelium_cli.errors import Failure, unnumbered, usage
 from mycelium_cli.output import Paint, clean_line, short
 from mycelium_cli.room.send import one_text
 from mycelium_cli.wording import Document
@@ -75,6 +75,7 @@ def ready(here: Here, **params: Any) -> None:
     "new",
     example='mycelium board new "Ship passkey login"\n'
     'mycelium board new "Pick storage" --parent work/ship-passkey-login --assign @sec\n'
+    'mycelium board new "Run the migration" --depends-on work/write-the-migration --priority high\n'
     'mycelium board new "How long do tokens live?" --kind decision --option 15m --option 60m',
     writes=True,
 )
@@ -82,6 +83,8 @@ def ready(here: Here, **params: Any) -> None:
 @handle_option
 @click.option("--assign", metavar="HANDLE", help="Whom it is for.")
 @click.option("--parent", metavar="TASK", help="The task that it is a part of.")
+@click.option("--depends-on", metavar="TASK", multiple=True, help="A task that it comes after; repeat it.")
+@click.option("--priority", metavar="WORD", help="How urgent it is, such as urgent, high or low.")
 @click.option("--kind", metavar="WORD", help="What sort of thing it is, such as decision; default: a task.")
 @click.option("--option", "options", metavar="TEXT", multiple=True, help="An answer that a decision offers; repeat it.")
 @click.option("--body", metavar="TEXT", help="More about it (markdown).")
@@ -94,6 +97,7 @@ def new(
     title: tuple[str, ...],
     body: str | None,
     options: tuple[str, ...],
+    depends_on: tuple[str, ...],
     **fields: str | None,
 ) -> None:
     """File a task.
@@ -109,9 +113,13 @@ def new(
         "value": body,
         **fields,
         "options": options or None,
+        "depends_on": depends_on or None,
     }
     known = {name: value for name, value in wanted.items() if value is not None}
-    told = here.hub(handle).post(api_path("rooms", place, "tasks"), known)
+    try:
+        told = here.hub(handle).post(api_path("rooms", place, "tasks"), known)
+    except Failure as refused:  # who asks or whom it is for: the line names the handle
+        raise unnumbered(refused) from None
     here.out.answer(told, _draw_new)
 
 

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mycelium.board.v1 import views_pb2 as mycelium_dot_board_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/board/v1/events.proto\x12\x11mycelium.board.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmycelium/board/v1/views.proto\"\xe7\x02\n\tTaskMoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0e\n\x06thread\x18\x04 \x01(\t\x12%\n\x04move\x18\x05 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x05lease\x18\x08 \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12\'\n\x05\x65nded\x18\t \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12\x13\n\x0b\x66ields_json\x18\n \x01(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\r\n\x05title\x18\x0c \x01(\t\x12\x10\n\x08\x61ssignee\x18\r \x01(\t\x12\x10\n\x08row_kind\x18\x0e \x01(\t\x12\x0c\n\x04\x65\x64it\x18\x0f \x01(\x04\x12\r\n\x05\x63\x61use\x18\x10 \x01(\t\"\x8d\x01\n\x0c\x43laimRenewed\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\'\n\x05lease\x18\x03 \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\x05 \x01(\t\"4\n\tTaskState\x12\'\n\x05lease\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Leaseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emycelium/board/v1/events.proto\x12\x11mycelium.board.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmycelium/board/v1/views.proto\"\xfa\x02\n\tTaskMoved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\x0e\n\x06thread\x18\x04 \x01(\t\x12%\n\x04move\x18\x05 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x05lease\x18\x08 \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12\'\n\x05\x65nded\x18\t \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12\x13\n\x0b\x66ields_json\x18\n \x01(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\r\n\x05title\x18\x0c \x01(\t\x12\x10\n\x08\x61ssignee\x18\r \x01(\t\x12\x10\n\x08row_kind\x18\x0e \x01(\t\x12\x0c\n\x04\x65\x64it\x18\x0f \x01(\x04\x12\r\n\x05\x63\x61use\x18\x10 \x01(\t\x12\x11\n\twaits_for\x18\x11 \x03(\t\"\x8d\x01\n\x0c\x43laimRenewed\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\'\n\x05lease\x18\x03 \x01(\x0b\x32\x18.mycelium.board.v1.Lease\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06thread\x18\x05 \x01(\t\"4\n\tTaskState\x12\'\n\x05lease\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Leaseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,9 +34,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.board.v1.events_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TASKMOVED']._serialized_start=118
-  _globals['_TASKMOVED']._serialized_end=477
-  _globals['_CLAIMRENEWED']._serialized_start=480
-  _globals['_CLAIMRENEWED']._serialized_end=621
-  _globals['_TASKSTATE']._serialized_start=623
-  _globals['_TASKSTATE']._serialized_end=675
+  _globals['_TASKMOVED']._serialized_end=496
+  _globals['_CLAIMRENEWED']._serialized_start=499
+  _globals['_CLAIMRENEWED']._serialized_end=640
+  _globals['_TASKSTATE']._serialized_start=642
+  _globals['_TASKSTATE']._serialized_end=694
 # @@protoc_insertion_point(module_scope)

@@ -3,9 +3,11 @@
 isort:skip_file
 The facts of the board service, and the state that its commands decide from."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from mycelium.board.v1 import views_pb2 as _views_pb2
 import builtins as _builtins
 import sys
@@ -42,6 +44,7 @@ class TaskMoved(_message.Message):
     ROW_KIND_FIELD_NUMBER: _builtins.int
     EDIT_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """Id of the room."""
     room: _builtins.str
@@ -80,6 +83,10 @@ class TaskMoved(_message.Message):
     def ended(self) -> _views_pb2.Lease:
         """The claim that this ended; absent when it ended none."""
 
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of the open tasks that it waited for when it was claimed, the first 100."""
+
     def __init__(
         self,
         *,
@@ -99,10 +106,11 @@ class TaskMoved(_message.Message):
         row_kind: _builtins.str = ...,
         edit: _builtins.int = ...,
         cause: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "ended", b"ended", "lease", b"lease"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "at", b"at", "by", b"by", "cause", b"cause", "edit", b"edit", "ended", b"ended", "fields_json", b"fields_json", "key", b"key", "lease", b"lease", "move", b"move", "note", b"note", "room", b"room", "room_id", b"room_id", "row_kind", b"row_kind", "thread", b"thread", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "at", b"at", "by", b"by", "cause", b"cause", "edit", b"edit", "ended", b"ended", "fields_json", b"fields_json", "key", b"key", "lease", b"lease", "move", b"move", "note", b"note", "room", b"room", "room_id", b"room_id", "row_kind", b"row_kind", "thread", b"thread", "title", b"title", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -65,6 +65,8 @@ class CreateTaskRequest(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    DEPENDS_ON_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     title: _builtins.str
@@ -77,9 +79,15 @@ class CreateTaskRequest(_message.Message):
     """The task that it is a part of, as a task is named; empty: none."""
     kind: _builtins.str
     """What sort of thing it is; empty: work to do."""
+    priority: _builtins.str
+    """How urgent it is, in a word or two; empty: not said."""
     @_builtins.property
     def options(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The answers that a decision offers; empty: any."""
+
+    @_builtins.property
+    def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The tasks that it comes after, as a task is named."""
 
     def __init__(
         self,
@@ -91,10 +99,12 @@ class CreateTaskRequest(_message.Message):
         parent: _builtins.str = ...,
         kind: _builtins.str = ...,
         options: _abc.Iterable[_builtins.str] | None = ...,
+        depends_on: _abc.Iterable[_builtins.str] | None = ...,
+        priority: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "body", b"body", "kind", b"kind", "options", b"options", "parent", b"parent", "room", b"room", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignee", b"assignee", "body", b"body", "depends_on", b"depends_on", "kind", b"kind", "options", b"options", "parent", b"parent", "priority", b"priority", "room", b"room", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

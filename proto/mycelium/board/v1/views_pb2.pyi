@@ -133,6 +133,7 @@ class Claim(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     TTL_S_FIELD_NUMBER: _builtins.int
     TAKEN_FROM_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the task."""
     thread: _builtins.str
@@ -149,6 +150,10 @@ class Claim(_message.Message):
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When it ends unless it is renewed."""
 
+    @_builtins.property
+    def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of the open tasks that the task waited for when it was claimed, the first 100; a renewal does not look."""
+
     def __init__(
         self,
         *,
@@ -159,10 +164,11 @@ class Claim(_message.Message):
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         ttl_s: _builtins.int = ...,
         taken_from: _builtins.str = ...,
+        waits_for: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "holder", b"holder", "key", b"key", "taken_from", b"taken_from", "thread", b"thread", "token", b"token", "ttl_s", b"ttl_s"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "holder", b"holder", "key", b"key", "taken_from", b"taken_from", "thread", b"thread", "token", b"token", "ttl_s", b"ttl_s", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -37,6 +37,8 @@ async def create_task(room: str, body: schemas.NewTask, call: Caller) -> Respons
         parent=body.parent or "",
         kind=body.kind or "",
         options=body.options,
+        depends_on=body.depends_on,
+        priority=body.priority or "",
     )
     reply = await call.named(body.handle).ask(request, service_pb2.CreateTaskResponse)
     return answer(shapes_board.row(reply.message.row), 201, sequence=reply.sequence)
@@ -162,4 +164,5 @@ def _claim(claim: views_pb2.Claim) -> shapes.Json:
         "expires_at": shapes.moment(claim.expires_at),
         "ttl_s": claim.ttl_s,
         "taken_from": claim.taken_from or None,
+        "waits_for": list(claim.waits_for),
     }

@@ -44,6 +44,7 @@ CLAIM = {
     "expires_at": "2026-09-03T17:11:07.250Z",
     "ttl_s": 1800,
     "taken_from": None,
+    "waits_for": ["work/write-the-migration"],
 }
 
 
@@ -54,6 +55,10 @@ class NewTask(Body):
     value: str = Field("", description="More about it (markdown).")
     assign: WrittenHandle | None = Field(None, description="Whom it is for.", examples=["sec"])
     parent: str | None = Field(None, description="The task that it is a part of.")
+    depends_on: list[str] = Field(
+        [], description="The tasks that it comes after, as tasks are named.", examples=[["work/write-the-migration"]]
+    )
+    priority: str | None = Field(None, description="How urgent it is, in a word or two.", examples=["high"])
     kind: str | None = Field(None, description="What sort of thing it is.", examples=["decision"])
     options: list[str] = Field([], description="The answers that a decision offers: at most 50.", examples=[["15m"]])
     handle: WrittenHandle | None = Field(None, description="Who asks; must agree with `Mycelium-Handle`.")
@@ -152,6 +157,9 @@ class Claim(Shape):
     expires_at: str
     ttl_s: int
     taken_from: str | None = Field(description="Whose claim ended by this.")
+    waits_for: list[str] = Field(
+        description="Keys of the open tasks that it waits for all the same, at most 100; a renewal does not look."
+    )
 
 
 class Moved(Shape):
