@@ -32,7 +32,7 @@ PAGE: dict[str, Any] = {
 
 
 def drawn(**parts: object) -> list[str]:
-    return list(log.draw({**PAGE, **parts}, AGAIN, PLAIN))
+    return list(log.draw({**PAGE, **parts}, AGAIN, AGAIN, PLAIN))
 
 
 def test_a_log_is_days_and_a_calendar() -> None:
@@ -65,7 +65,27 @@ def test_a_page_says_how_to_go_on() -> None:
 
 def test_where_nothing_happened_the_way_further_back_is_said() -> None:
     """And there is no bare heading."""
-    assert drawn(items=[QUIET])[2] == "nothing happened; further back: mycelium board log --room demo --since 30d"
+    week = {"items": [QUIET], "first": "2026-06-18", "last": "2026-06-24"}
+    assert drawn(**week)[2] == "nothing happened; further back: mycelium board log --room demo --since 30d"
+    assert drawn(**{**week, "first": "2026-05-26"})[2].endswith(" --since 90d")
+    assert drawn(**{**week, "first": "2025-06-24"})[2] == "nothing happened"
+
+
+@pytest.mark.parametrize(
+    ("flags", "first", "said"),
+    [
+        (("--since", "7d"), "2026-06-18", "nothing happened; further back: {} --since 30d"),
+        (("--day", "2026-06-24"), "2026-06-24", "nothing happened; further back: {} --since 30d"),
+        (("--day", "2026-08-19"), "2026-08-19", "that is still to come; what was lately: {}"),
+    ],
+)
+def test_the_way_further_back_is_of_the_same_member_and_zone(
+    flags: tuple[str, ...], first: str, said: str, run: Run, scripted: ScriptedHub
+) -> None:
+    """And leads to what was, also from a day that is still to come."""
+    scripted.play(answer(200, {**PAGE, "items": [QUIET], "first": first, "last": first}))
+    ran = run("board", "log", "--room", "demo", "--tz", "Europe/Paris", "--by", "sec", *flags)
+    assert ran.out.splitlines()[2] == said.format("mycelium board log --room demo --by sec --tz Europe/Paris")
 
 
 def test_what_is_long_or_many_or_harmful_stays_in_its_line() -> None:

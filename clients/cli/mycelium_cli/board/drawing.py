@@ -124,8 +124,13 @@ def _table(rows: list[Document], look: Look, paint: Paint) -> list[str]:
 
 def _cells(row: Document, look: Look) -> list[str]:
     why = "" if row["ready"] else row["reason"]
-    seen = [row["key"], row["title"], row["status"], row["kind"], at(row["assignee"]), _held(row, look), why]
+    seen = [row["key"], row["title"], _status(row), row["kind"], at(row["assignee"]), _held(row, look), why]
     return [*(clean_line(cell or NONE) for cell in seen), age(row["updated_at"], look.now_s)]
+
+
+def _status(row: Document) -> str:
+    """Its status; of what goes on elsewhere that."""
+    return "promoted" if row["status"] == "resolved" and row["meta"].get("promoted") else str(row["status"])
 
 
 def _held(row: Document, look: Look) -> str:
@@ -147,7 +152,8 @@ def _lines(row: Document, look: Look, paint: Paint) -> Iterator[str]:
 def _small_print(row: Document, look: Look) -> Iterator[str]:
     """What is known of a row, in the order in which one asks."""
     yield clean_line(row["key"])
-    yield clean_line(row["status"])
+    answer = row["meta"].get("answer") if row["status"] in CLOSED else None
+    yield clean_line(_status(row)) + (f" → {clean_line(answer)}" if answer else "")
     if row["source"]["kind"] == "memory":
         yield from _standing(row)
         if row["assignee"]:

@@ -1,6 +1,7 @@
 """`board log`: what happened in a room, day by day, and who did it."""
 
 from collections.abc import Iterator
+from datetime import date
 
 import click
 
@@ -16,6 +17,7 @@ PEOPLE = 8  # of a day that one line names
 TITLE_CHARACTERS = 100
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 NOTHING, SOME, MET = "·", "▒", "█"
+BACK_DAYS = (30, 90, 366)  # how far back one is led; a log is of 366 days at most
 PERIODS = ("since", "week", "last_week", "day")
 
 
@@ -48,7 +50,7 @@ def log(here: Here, *, room: str | None, handle: str | None, tz: str | None, **w
     place = here.room(room)
     query: Query = {name: _text(value) for name, value in wanted.items()} | {"tz": zone_name(tz, here.out.note)}
     found = here.hub(handle).get(api_path("rooms", place, "board", "log"), query)
-    here.out.answer(found, lambda data, paint: draw(data, _again(place, wanted, tz), paint))
+    here.out.answer(found, lambda data, paint: draw(data, _again(place, wanted, tz), _lately(place, wanted, tz), paint))
 
 
 def _text(value: str | bool | None) -> str | None:
@@ -65,7 +67,12 @@ def _again(room: str, wanted: dict[str, str | bool | None], tz: str | None) -> s
     return " ".join(said)
 
 
-def draw(page: Document, again: str, paint: Paint) -> Iterator[str]:
+def _lately(room: str, wanted: dict[str, str | bool | None], tz: str | None) -> str:
+    """The same without its period."""
+    return _again(room, {name: value for name, value in wanted.items() if name not in PERIODS}, tz)
+
+
+def draw(page: Document, again: str, lately: str, paint: Paint) -> Iterator[str]:
     """The period, its days that have something, the streaks, the calendar."""
     span = page["first"] if page["first"] == page["last"] else f"{page['first']} to {page['last']}"
     of = f" · {at(page['by'])}" if page["by"] else ""
@@ -76,13 +83,23 @@ def draw(page: Document, again: str, paint: Paint) -> Iterator[str]:
         yield from _day(day, page["target"], paint)
     if not busy:
         yield ""
-        yield f"nothing happened; further back: mycelium board log --room {shell_word(page['room'])} --since 30d"
+        yield _nothing(page, lately)
     if page["next"]:
         yield ""
         yield paint.dim(f"older: {again} --before {clean_line(page['next'])}")
     else:
         yield ""
         yield from _calendar(page, paint)
+
+
+def _nothing(page: Document, lately: str) -> str:
+    """Where to look instead: further back, or up to today."""
+    today = date.fromisoformat(page["calendar"][-1]["date"])
+    days = (today - date.fromisoformat(page["first"])).days + 1
+    if days < 1:
+        return f"that is still to come; what was lately: {lately}"
+    further = next((back for back in BACK_DAYS if back > days), None)
+    return f"nothing happened; further back: {lately} --since {further}d" if further else "nothing happened"
 
 
 def _day(day: Document, target: int, paint: Paint) -> Iterator[str]:

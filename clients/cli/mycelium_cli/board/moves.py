@@ -22,9 +22,9 @@ def _moved(here: Here, room: str | None, handle: str | None, task: str, verb: st
     return told
 
 
-def _draw(words: str, told: Document, paint: Paint) -> list[str]:
+def _draw(words: str, told: Document, paint: Paint, held: str = "was held by") -> list[str]:
     line = f"{paint.good('✓')} {words} {clean_line(told['task'])}"
-    return [line + (f" · held by {at(told['held_by'])}" if told["held_by"] else "")]
+    return [line + (f" · {held} {at(told['held_by'])}" if told["held_by"] else "")]
 
 
 def _closing(verb: str, words: str, summary: str, example: str) -> Command:
@@ -69,7 +69,7 @@ def block(
     if bool(on) == clear:
         raise usage('say what it waits for (--on "#502"), or that it no longer does (--clear)')
     told = _moved(here, room, handle, task, "block", on=on, clear=clear, note=note)
-    here.out.answer(told, lambda data, paint: _draw("unblocked" if clear else "blocked", data, paint))
+    here.out.answer(told, lambda data, paint: _draw("unblocked" if clear else "blocked", data, paint, "held by"))
 
 
 @command("answer", example="mycelium board answer decisions/jwt-ttl 15m", writes=True)

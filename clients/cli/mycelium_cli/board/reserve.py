@@ -25,7 +25,7 @@ _NOTES: Notes = {
         "{a,b} [a-z] [!a-z]": "either; one character of these; one of all others",
         "deploy:staging": "any name that all of you use",
     },
-    "Paths": "Written as from the top folder of the repository, upper and lower case apart. Quote what has wildcards.",
+    "Paths": "Written as from the top folder of the repository, and case matters. Quote what has wildcards.",
 }
 _EXAMPLE = """\
 mycelium board reserve 'src/auth/**' --task work/ship-passkey-login --ttl 30
