@@ -72,10 +72,10 @@ def notice(event: events_pb2.TaskMoved, sequence: int) -> notices_pb2.PostNotice
         "title": event.title,
         "row_kind": event.row_kind,
         "move": views_pb2.Move.Name(event.move).removeprefix("MOVE_").lower(),
-        "on": waited_for(event) or None,
+        "on": _waited_for(event) or None,
         "answer": _became(event, "answer") or None,
         "note": _note(event) or None,
-        "holder": event.lease.holder or None,
+        "holder": _holder(event) or None,
         "expires_at": clock.rfc3339(clock.to_millis(lease.expires_at)) if event.HasField("lease") else None,
     }
     request = notices_pb2.PostNoticeRequest(
@@ -107,7 +107,13 @@ def _deliveries(event: events_pb2.TaskMoved) -> Iterator[tuple[str, rooms_views_
         yield event.lease.holder, rooms_views_pb2.DELIVERY_REASON_LEASE
 
 
-def waited_for(event: events_pb2.TaskMoved) -> str:
+def _holder(event: events_pb2.TaskMoved) -> str:
+    """Who holds it then; a claim whose time is over is kept until that is said."""
+    is_over = event.lease.expires_at.ToNanoseconds() <= event.at.ToNanoseconds()
+    return "" if is_over else event.lease.holder
+
+
+def _waited_for(event: events_pb2.TaskMoved) -> str:
     """What a task that is blocked by this waits for outside the board; empty when nobody named it."""
     if event.move != views_pb2.MOVE_BLOCKED:
         return ""
@@ -139,7 +145,7 @@ def line(event: events_pb2.TaskMoved) -> str:
     elif event.move in {views_pb2.MOVE_FILED, views_pb2.MOVE_ASSIGNED} and event.assignee:
         named = (f"@{one}" if names.HANDLE.fullmatch(one) else one for one in event.assignee.split(", "))
         text += f" {'for' if event.move == views_pb2.MOVE_FILED else 'to'} {', '.join(named)}"
-    elif on := waited_for(event):
+    elif on := _waited_for(event):
         text += f" on {on[:NOTE_CHARACTERS]}"
     elif answer := _became(event, "answer"):
         text += f": {answer[:NOTE_CHARACTERS]}"

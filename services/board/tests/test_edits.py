@@ -10,7 +10,7 @@ import pytest
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
-from mycelium_board import notices
+from mycelium_board import lookup, notices
 from mycelium_board.model import OF_ITSELF
 from mycelium_kernel import events
 from services.board.tests.hub import Hub, moving, rebuilt
@@ -216,6 +216,24 @@ def test_a_notice_names_its_move_and_who_holds_the_task(board: Hub) -> None:
     assert (told_of["kind"], told_of["move"], "holder" in told_of, "on" in told_of) == (
         "resolved", "dismissed", False, False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("later_s", "holder"), [(59, "builder"), (61, None)])
+def test_an_unblocked_task_names_who_holds_it(board: Hub, later_s: int, holder: str | None) -> None:
+    """Nobody whose time is over, even before that is said: who waited for the task may take it."""
+    board.task("work/first")
+    first: Any = {"depends-on": "work/first"}
+    board.task(KEY, **first)
+    settled(board)
+    board.claim(KEY, "builder", ttl_s=60)
+    board.resolve("work/first")
+    unblock = service_pb2.UnblockTaskRequest(
+        room_id=board.room_id, document_id=lookup.document_of(KEY), cause="work/first", closed=len(board.facts)
+    )
+    board.later(seconds=later_s)
+    assert board.ask(unblock, "").unblocked
+    assert moves(board)[-1].lease.holder == "builder"
+    assert metadata(moves(board)[-1]).get("holder") == holder
 
 
 def test_a_task_that_an_edit_blocks_says_on_what(board: Hub) -> None:
