@@ -12,6 +12,7 @@ from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import CUT, MESSAGE, ScriptedHub, answer
 from mycelium_cli.api import Caller, Hub
 from mycelium_cli.board import tokens
+from mycelium_cli.room.watch import completed
 from mycelium_cli.turn.mailbox import Address, Mailbox
 from mycelium_cli.turn.renewing import Renewer
 
@@ -121,6 +122,25 @@ def test_a_notice_ends_with_what_can_be_done(told: dict[str, Any], last: str, sc
     """Nothing is offered that would be refused."""
     scripted.play(answer(200, {**TURN, "message": {**NOTICE, "metadata": {**TOLD, **told}}}), answer(204))
     assert run("await", "--timeout", "5").out.splitlines()[-1] == last
+
+
+def test_who_watches_is_told_how_a_task_was_closed(scripted: ScriptedHub) -> None:
+    """It stands in the notice's message, as what a blocked one waits for does; of one that is gone by now the kind."""
+    hub = Hub(scripted.url, Caller("sec", "s1", ""))
+    blocked = {"kind": "blocked", "by": "bob", "room": "demo", "message_id": MESSAGE["id"], "note": "#502"}
+    closed, claimed = {**blocked, "kind": "resolved", "note": ""}, {**blocked, "kind": "claimed"}
+    said = {**TOLD, "kind": "blocked", "move": "blocked", "on": "#502"}
+    scripted.play(
+        answer(200, {**NOTICE, "metadata": said}),
+        answer(200, {**NOTICE, "metadata": {**TOLD, "kind": "resolved", "move": "dismissed"}}),
+        answer(404, {"slug": "message.not_found", "detail": "gone"}),
+    )
+    whole = completed(hub, "notice", blocked)
+    assert (whole["on"], whole.get("note"), whole["title"]) == ("#502", None, "Auth spike")
+    assert completed(hub, "notice", closed)["move"] == "dismissed"
+    assert completed(hub, "notice", closed) == closed
+    assert completed(hub, "notice", claimed) == claimed
+    assert len(scripted.received) == 3
 
 
 def test_a_claim_that_was_made_ends_the_memory_of_one_that_was_refused(home: Path) -> None:

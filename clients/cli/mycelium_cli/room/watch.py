@@ -19,6 +19,7 @@ from mycelium_cli.stream import Event, follow
 from mycelium_cli.wording import Document, message_lines, notice_lines, person, sender, text_lines
 
 _REMEMBERED = 256
+_MORE_IS_SAID = {"resolved", "blocked"}  # kinds of notices
 
 
 @command("watch", example="mycelium room watch design-review --tail 20\nmycelium room watch design-review ops --json")
@@ -54,7 +55,7 @@ def watch(here: Here, *, room: str | None, tail: int | None, since: str | None, 
         document = event.document()
         if event.type in {"message", "notice"} and (document.get("id") or document.get("message_id")) in shown:
             continue
-        _show(here, event, document if here.json else with_sender(hub, event.type, document), screen)
+        _show(here, event, document if here.json else completed(hub, event.type, document), screen)
 
 
 def history(hub: Hub, places: list[str], since: str | None, tail: int | None) -> list[Document]:
@@ -80,12 +81,16 @@ def _latest(hub: Hub, place: str, since: str | None, tail: int | None) -> list[D
     return found
 
 
-def with_sender(hub: Hub, kind: str, data: Document) -> Document:
-    """An amendment tells what has changed; whose message it is stands in the message."""
-    if kind != "message_amended" or data.get("sender_handle"):
+def completed(hub: Hub, kind: str, data: Document) -> Document:
+    """With what stands in the message alone: whose it is that was amended, how a task was closed, on what it waits."""
+    is_amended = kind == "message_amended" and not data.get("sender_handle")
+    is_said_shortly = kind == "notice" and data.get("kind") in _MORE_IS_SAID
+    identifier = data.get("id") if is_amended else data.get("message_id")
+    if not identifier or not (is_amended or is_said_shortly):
         return data
     with suppress(Failure):  # it may be gone by now
-        return {**hub.get(api_path("rooms", data["room"], "messages", data["id"])), **data}
+        message = hub.get(api_path("rooms", data["room"], "messages", identifier))
+        return {**message, **data} if is_amended else {**data, "note": None, **(message.get("metadata") or {})}
     return data
 
 
