@@ -19,7 +19,7 @@ from mycelium_gateway.routes.plain import PlainRoute
 from mycelium_gateway.schemas import delivery as schemas
 from mycelium_gateway.schemas.messages import Message
 from mycelium_gateway.waits import Wanted
-from mycelium_kernel import names
+from mycelium_kernel import names, tasks
 from mycelium_kernel.errors import Refusal
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"], route_class=PlainRoute)
@@ -105,9 +105,7 @@ class WaitAnswer(Response):
             elif await _write(taken, left, send) and not self._confirm and taken.message_id:
                 waits.received(self._call, self._wanted.room, taken)
         finally:
-            left.cancel()
-            waiting.cancel()
-            await asyncio.gather(left, waiting, return_exceptions=True)
+            await tasks.end([left, waiting])
 
 
 async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
