@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.memory.v1 import catchup_pb2, changes_pb2, files_pb2, links_pb2, subscriptions_pb2, transfer_pb2
+from mycelium.memory.v1 import (
+    catchup_pb2,
+    changes_pb2,
+    files_pb2,
+    links_pb2,
+    moves_pb2,
+    subscriptions_pb2,
+    transfer_pb2,
+)
 from mycelium.memory.v1 import service_pb2 as pb
 from services.memory.tests.hub import Hub
 
@@ -29,7 +37,7 @@ ASKED: tuple[Message, ...] = (
     subscriptions_pb2.UnsubscribeRequest(room="vault", pattern="*"),
     subscriptions_pb2.ListSubscriptionsRequest(room="vault", handle="avery"),
 )
-OWN = {files_pb2.TakeFileRequest, transfer_pb2.ImportDocumentsRequest}
+OWN = {files_pb2.TakeFileRequest, moves_pb2.FollowMoveRequest, transfer_pb2.ImportDocumentsRequest}
 
 
 def test_every_request_is_asked_here() -> None:
