@@ -70,8 +70,17 @@ class _Pending:
     everything: bool = True
     paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by room's id
     slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
-    documents: set[tuple[str, str]] = field(default_factory=set)
+    documents: dict[tuple[str, str], int] = field(default_factory=dict)  # with the place of the fact that told of it
     created: set[str] = field(default_factory=set)  # rooms that were made under our eyes: whatever comes is new
+
+    def add(self, other: _Pending) -> None:
+        """Look there, too."""
+        self.everything |= other.everything
+        for room_id, paths in other.paths.items():
+            self.paths[room_id] |= paths
+        self.slots = {**other.slots, **self.slots}
+        self.documents = {**other.documents, **self.documents}
+        self.created |= other.created
 
 
 class Tree:
@@ -122,7 +131,7 @@ class Tree:
                     self._pending.created.add(event.room_id)
                 self._pending.paths[str(getattr(event, "room_id", ""))].add("")
             elif fact.subject.startswith(subjects.of_service(model.MEMORY).removesuffix(">")):
-                self._pending.documents.add((room_id, subjects.identifier_of(fact.subject)))
+                self._pending.documents[room_id, subjects.identifier_of(fact.subject)] = fact.sequence
             elif fact.subject == subjects.fact(rooms_seen.ROOMS, room_id, "import", room_id):
                 self._pending.paths[room_id].add("")
         self._sequence = facts[-1].sequence
@@ -171,12 +180,13 @@ class Tree:
     async def _turn(self) -> None:
         """Look at all that is to be looked at."""
         assert self._runtime.projector is not None
+        pending, self._pending = self._pending, _Pending(everything=False)
         try:
-            await self._runtime.projector.wait(self._sequence)
+            await self._runtime.projector.wait(self._sequence)  # what comes meanwhile is for the next turn
         except Unavailable:
+            self._pending.add(pending)
             asyncio.get_running_loop().call_later(RETRY_S, self._wake.set)
             return
-        pending, self._pending = self._pending, _Pending(everything=False)
         for room_id in pending.created:
             await self._store.know(room_id)
         await self._settle(pending)
@@ -194,11 +204,15 @@ class Tree:
 
     async def _settle(self, pending: _Pending) -> None:
         """Settle single documents."""
-        documents = set(pending.documents)
+        documents = dict(pending.documents)
         slots = {place: slot for place, slot in pending.slots.items() if self._room(place[0])}
         pending.documents.clear()
         pending.slots.clear()
-        for room_id, document_id in documents:
+        for (room_id, document_id), sequence in documents.items():
+            if sequence > self._tables.position:  # the tables have not heard of it yet
+                self._pending.documents[room_id, document_id] = sequence
+                self._wake.set()
+                continue
             row = self._tables.one(KEY, room_id, document_id)
             if row and (room := self._room(room_id)):
                 slots.setdefault((room_id, document_id), Slot(room, document_id, row[0]))
