@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from mycelium_kernel import testing
+from mycelium_kernel import subjects, testing
+from mycelium_kernel.tail import RawFact
 from mycelium_memory import tree_scan
+from mycelium_memory.tree import Tree
 from mycelium_memory.tree_base import every_problem
 from mycelium_memory.tree_disk import Disk, Illegal, Place
+from mycelium_memory.tree_store import Store
 from services.memory.tests.tree import Desk, desk_at, read_only, until, until_body
 
 
@@ -116,6 +119,27 @@ async def test_a_file_that_a_program_holds_open_is_written_when_it_lets_go(desk:
     assert (await desk.same())["a.md"].endswith("\ntwo\n")
     await until(lambda: not every_problem(desk.root), "nothing is wrong any more")
     assert len(await desk.versions("a")) == 2
+
+
+async def test_a_fact_that_is_here_before_the_tables_have_it_is_not_forgotten(desk: Desk, tmp_path: Path) -> None:
+    """Facts come to the tree and to the tables by two ways, of which either may be ahead."""
+    await desk.stop()
+    await desk.start(tree=False)
+    await desk.room()
+    await desk.set("notes/a", "x")
+    await desk.rows()
+    assert desk.memory is not None
+    assert desk.memory.tables is not None
+    (tmp_path / "another").mkdir()
+    store = Store(tmp_path / "another")
+    await store.open(desk.memory.epoch)
+    tree = Tree(desk.memory, store, tmp_path / "another")
+    room_id, document_id = desk.memory.tables.all("SELECT room_id, document_id FROM document")[0]
+    subject = subjects.fact("memory", room_id, "document", document_id)
+    tree._on_facts([RawFact(desk.memory.tables.position + 1, subject, "", b"", {})])
+    await tree._settle(tree._pending)
+    store.close()
+    assert list(tree._pending.documents) == [(room_id, document_id)]
 
 
 async def test_a_folder_that_is_removed_at_once_removes_its_documents(desk: Desk) -> None:
