@@ -47,6 +47,7 @@ async def test_racing_claims_have_one_order_whoever_is_killed(fleet: Hub) -> Non
     race.verdict()
 
 
+RACES = 4  # in one of them two meet; mostly in the first, where the machine does nothing else
 ONE = {"MYCELIUM_RUNTIME_SPLIT": "false", "MYCELIUM_RUNTIME_REPLICAS": "1"}
 
 
@@ -55,7 +56,19 @@ ONE = {"MYCELIUM_RUNTIME_SPLIT": "false", "MYCELIUM_RUNTIME_REPLICAS": "1"}
 async def test_a_seeded_bug_of_claims_is_caught(make_hub: MakeHub, build: str, env: dict[str, str]) -> None:
     """Expected what is there when it is too late; a token that nobody looks at; an end that was moved, and came."""
     hub = make_hub(switched_on(build) | env)
-    race = ClaimRace(Room(hub.api, hub.machine, "race").create(), seed=1, calls=300, least_s=6.0, patience_s=5.0)
+    verdicts = [await _verdict(hub, 0)]
+    while not verdicts[-1] and len(verdicts) < RACES:
+        verdicts.append(await _verdict(hub, len(verdicts)))
+    assert "is not linearizable" in verdicts[-1]
+
+
+async def _verdict(hub: Hub, seed: int) -> str:
+    """What is said of one race; empty when there is an order."""
+    room = Room(hub.api, hub.machine, f"race-{seed}").create()
+    race = ClaimRace(room, seed, calls=300, least_s=6.0, patience_s=5.0)
     await race.run()
-    with pytest.raises(AssertionError, match="is not linearizable"):
+    try:
         race.verdict()
+    except AssertionError as error:
+        return str(error)
+    return ""
