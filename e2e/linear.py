@@ -183,3 +183,12 @@ def _put_back(begin: _Entry) -> None:
             entry.before.after = entry
             if entry.after is not None:
                 entry.after.before = entry
+
+
+def judged(verdict: Callable[[], None]) -> str:
+    """What a verdict has against a history; empty when it has nothing."""
+    try:
+        verdict()
+    except AssertionError as error:
+        return str(error)
+    return ""

@@ -12,6 +12,7 @@ from e2e.faults.conftest import MakeHub
 from e2e.faults.cutting import Cutting
 from e2e.faults.havoc import LONG
 from e2e.harness import Hub
+from e2e.linear import judged
 from e2e.requirements import requirement
 from e2e.room import Room
 
@@ -67,8 +68,4 @@ async def _verdict(hub: Hub, seed: int) -> str:
     room = Room(hub.api, hub.machine, f"race-{seed}").create()
     race = ClaimRace(room, seed, calls=300, least_s=6.0, patience_s=5.0)
     await race.run()
-    try:
-        race.verdict()
-    except AssertionError as error:
-        return str(error)
-    return ""
+    return judged(race.verdict)

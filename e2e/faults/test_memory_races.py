@@ -10,6 +10,7 @@ from e2e.faults.builds import NOW, OLD, WILDCARD, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.havoc import LONG
 from e2e.harness import Hub
+from e2e.linear import judged
 from e2e.racing import Race, Stir
 from e2e.requirements import requirement
 from e2e.room import Room
@@ -62,11 +63,7 @@ def _verdict(hub: Hub, seed: int, racers: int) -> str:
     """What is said of one race; empty when there is an order."""
     race = Race(Room(hub.api, hub.machine, f"race-{seed}").create(), seed, racers=racers, calls=15, patience_s=5.0)
     race.run()
-    try:
-        race.verdict()
-    except AssertionError as error:
-        return str(error)
-    return ""
+    return judged(race.verdict)
 
 
 @requirement("memory:races", "faults:seeded")

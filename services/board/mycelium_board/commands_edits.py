@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_board.commands_claims import Holding, moved
-from mycelium_board.model import latest, live, unblocked
+from mycelium_board.model import LAST_MOVES, latest, live, unblocked
 from mycelium_kernel.service import Context, Done, Fact
 
 CONCERN = "concern"
@@ -19,7 +19,6 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 CONCERN_LASTS = timedelta(days=7)
 REMOVED = "removed"
 DISMISSED = {"status": "dismissed"}
-ENDING = (views_pb2.MOVE_RESOLVED, views_pb2.MOVE_DISMISSED, views_pb2.MOVE_REMOVED)
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def record_edit(loaded: Edited | None, request: service_pb2.RecordEditRequest, _
     if loaded is None:
         return Done(service_pb2.RecordEditResponse())
     lease = latest(loaded.entity)
-    if lease and request.move in ENDING and (loaded.is_over or lease.token < request.edit):
+    if lease and request.move in LAST_MOVES and (loaded.is_over or lease.token < request.edit):
         lease = None
     says_more = request.move in {views_pb2.MOVE_BLOCKED, views_pb2.MOVE_REMOVED}
     note = loaded.task.blocked_by if says_more else ""

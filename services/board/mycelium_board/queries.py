@@ -14,9 +14,8 @@ from mycelium_kernel import clock, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import LAST_SEQUENCE, Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, PAGE_BYTES, Tables
 
-PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
 NAMES_BYTES = 400  # of a row's JSON that are names and marks
 LIMIT, MOST = 500, 5_000
 LOOKED_AT = 2_000  # rows, at most, for one page of those that are ready

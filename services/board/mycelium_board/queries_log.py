@@ -21,11 +21,10 @@ from mycelium_kernel import clock, names, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow, handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import PAGE_BYTES, Tables
 
 TARGET = 5  # a nudge: a few things a day
 PEOPLE = 200  # of a day that are shown, those who did most
-PAGE_BYTES = 512 * 1024  # a page ends here, reckoned as the JSON that it becomes; the rest is on the next one
 DAY_BYTES, PERSON_BYTES, ENTRY_BYTES = 300, 90, 120  # of what is around the texts
 RESOLVED = frozenset(
     {log_pb2.LOG_WHAT_RESOLVED, log_pb2.LOG_WHAT_PROMOTED, log_pb2.LOG_WHAT_DISMISSED, log_pb2.LOG_WHAT_ANSWERED}

@@ -99,13 +99,8 @@ def _cut(text: str) -> str:
 
 def fields(request: Request, part: str) -> list[str]:
     """The fields that a request's body, or its query, may have."""
-    route = request.scope.get("route")
-    dependant = getattr(route, "dependant", None)
-    if dependant is None:
-        return []
-    parameters = dependant.body_params if part == "body" else dependant.query_params
     names: list[str] = []
-    for parameter in parameters:
+    for parameter in _parameters(request, part):
         model = _model(parameter.field_info)
         names += list(model.model_fields) if model else [parameter.alias]
     return names
@@ -113,14 +108,22 @@ def fields(request: Request, part: str) -> list[str]:
 
 def _fields_of_items(request: Request, name: str) -> list[str]:
     """The fields of the objects in a list that is a field of the body; none when that holds no objects."""
-    dependant = getattr(request.scope.get("route"), "dependant", None)
-    for parameter in dependant.body_params if dependant else []:
+    for parameter in _parameters(request, "body"):
         body = _model(parameter.field_info)
         field = body.model_fields.get(name) if body else None
         for kind in get_args(field.annotation) if field else ():
             if isinstance(kind, type) and issubclass(kind, BaseModel):
                 return list(kind.model_fields)
     return []
+
+
+def _parameters(request: Request, part: str) -> list[Any]:
+    """What a request's route takes from its body, or its query."""
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    if dependant is None:
+        return []
+    found: list[Any] = dependant.body_params if part == "body" else dependant.query_params
+    return found
 
 
 def _model(info: Any) -> type[BaseModel] | None:

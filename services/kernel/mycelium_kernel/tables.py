@@ -48,6 +48,7 @@ CREATE INDEX erased_left ON erased (state) WHERE state < 2;
 """
 KERNEL_VERSION = 3
 LAST_SEQUENCE = 2**63 - 1
+PAGE_BYTES = 512 * 1024  # a page of an answer ends here; what does not fit is on the next one
 KEPT_FACTS = 1_000_000  # how many facts back a watcher can resume, and a repeat still gets the first answer
 
 

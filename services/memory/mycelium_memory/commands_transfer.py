@@ -19,9 +19,7 @@ from mycelium_memory import commands_content, keys
 from mycelium_memory.model import remove, subject, write
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
-MOST = (
-    10**12
-)  # versions, or facts: beyond any that there can be, and far from what tables and readers of JSON can't count
+MOST = 10**12  # versions, or facts: beyond any that there can be, far from what tables and readers of JSON can't count
 LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 MOVE = re.compile(r"[a-z_]{1,32}")
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from

@@ -7,7 +7,7 @@ from mycelium_kernel import clock, names, rooms_seen, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import LAST_SEQUENCE, Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, PAGE_BYTES, Tables
 from mycelium_kernel.tail import Page, Part
 from mycelium_memory import document_file, keys, lookup, views
 from mycelium_memory.commands_documents import written
@@ -123,7 +123,7 @@ def list_documents(
     for row in tables.iterate(sql, *values):
         document = views.document(row, room)
         size += document.ByteSize()
-        if page.documents and (size > views.PAGE_BYTES or len(page.documents) >= (request.limit or DOCUMENTS)):
+        if page.documents and (size > PAGE_BYTES or len(page.documents) >= (request.limit or DOCUMENTS)):
             page.next = folded
             break
         page.documents.append(document)

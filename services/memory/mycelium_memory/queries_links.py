@@ -16,7 +16,7 @@ from mycelium_kernel import rooms_seen
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import PAGE_BYTES, Tables
 from mycelium_memory import keys, linking, lookup, sections, views
 from mycelium_memory.linking import Resolved
 from mycelium_memory.model import document_id
@@ -131,7 +131,7 @@ def _add_backlinks(page: links_pb2.GetLinksResponse, reader: Reader, request: li
     rows = reader.tables.all(sql, reader.room.id, folded, *after, limit + 1)
     key, content, before, place, size = "", views_pb2.Content(), "", "", 0
     for source, number in rows[:limit]:
-        if size > views.PAGE_BYTES:
+        if size > PAGE_BYTES:
             break
         if source != before:
             key, content = _content(reader, source)
@@ -174,7 +174,7 @@ def get_graph(tables: Tables, request: links_pb2.GetGraphRequest, context: Conte
 
 def _fits(page: links_pb2.GetGraphResponse, links: int, size: int, request: links_pb2.GetGraphRequest) -> bool:
     """Whether one more document goes on a page; the first always does."""
-    full = page.documents >= (request.limit or NODES) or size > views.PAGE_BYTES
+    full = page.documents >= (request.limit or NODES) or size > PAGE_BYTES
     return not page.documents or not (full or page.links + links > LINKS_PER_PAGE)
 
 

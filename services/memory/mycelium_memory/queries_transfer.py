@@ -5,9 +5,8 @@ from __future__ import annotations
 from mycelium.memory.v1 import events_pb2, transfer_pb2
 from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import PAGE_BYTES, Tables
 from mycelium_kernel.tail import Page, Part
-from mycelium_memory import views
 from mycelium_memory.commands_transfer import REMOVED, WRITTEN, read
 from mycelium_memory.model import DOCUMENT, MEMORY
 
@@ -37,7 +36,7 @@ def export_documents(
         at = event.removed_at if isinstance(event, events_pb2.DocumentRemoved) else event.updated_at
         fact.at.CopyFrom(at)
         size += fact.ByteSize()
-        if answer.facts and size > views.PAGE_BYTES:
+        if answer.facts and size > PAGE_BYTES:
             break
         answer.facts.append(fact)
     answer.more = bool(answer.facts) and answer.facts[-1].sequence < answer.until

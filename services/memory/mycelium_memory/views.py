@@ -10,8 +10,6 @@ from mycelium_kernel.callers import RoomRow
 from mycelium_memory import links
 from mycelium_memory.sections import Heading
 
-PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
-
 DOCUMENT = """SELECT key, content, is_value, text, version, sequence, thread, created_by, created_at, updated_by,
   updated_at, summary, document_id, folded FROM document"""
 BRIEF = DOCUMENT.replace("is_value, text,", "is_value, '',")

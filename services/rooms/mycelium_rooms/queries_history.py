@@ -13,7 +13,7 @@ from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_kernel import clock, names
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import LAST_SEQUENCE, Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, PAGE_BYTES, Tables
 from mycelium_rooms import lookup, search, times, views
 from mycelium_rooms.commands_events import KIND, STATUSES
 from mycelium_rooms.model import EXPIRED, RoomRow
@@ -97,7 +97,7 @@ def list_messages(
             continue
         message = _message(tables, sequence, now)
         size += message.ByteSize()
-        if page.messages and (size > views.PAGE_BYTES or len(page.messages) >= (request.limit or LIMIT)):
+        if page.messages and (size > PAGE_BYTES or len(page.messages) >= (request.limit or LIMIT)):
             oldest = page.messages[-1]
             page.older_before = times.cursor(clock.to_millis(oldest.created_at), oldest.sequence)
             break

@@ -9,7 +9,7 @@ from mycelium_kernel import clock
 from mycelium_kernel.callers import speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import LAST_SEQUENCE, Tables
+from mycelium_kernel.tables import LAST_SEQUENCE, PAGE_BYTES, Tables
 from mycelium_rooms import loads_deliveries, lookup, views
 from mycelium_rooms.model import NOTICE, RoomRow, session_of
 
@@ -125,7 +125,7 @@ def read_feed(tables: Tables, request: service_pb2.ReadFeedRequest, context: Con
     after, until = (min(place, LAST_SEQUENCE) for place in (request.after, request.until or LAST_SEQUENCE))
     for row in tables.feed(rooms, after, until):
         size += len(row.data)
-        if page.facts and (size > views.PAGE_BYTES or len(page.facts) >= limit):
+        if page.facts and (size > PAGE_BYTES or len(page.facts) >= limit):
             page.more = True
             break
         page.facts.add(sequence=row.sequence, type=row.type, data=row.data)

@@ -9,7 +9,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import PAGE_BYTES, Tables
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_people import member_not_found
 from mycelium_rooms.model import RoomRow
@@ -115,7 +115,7 @@ def _members(
     for row in tables.iterate(sql, room.id, request.cursor, request.kind, owner, request.team.strip()):
         member = views.member(row)
         size += member.ByteSize()
-        if page.members and size > views.PAGE_BYTES:
+        if page.members and size > PAGE_BYTES:
             page.next = page.members[-1].handle
             break
         presences.complete(member, room.id, row[4], clock.millis(context.now))

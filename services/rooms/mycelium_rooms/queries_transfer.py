@@ -5,7 +5,7 @@ from __future__ import annotations
 from mycelium.rooms.v1 import transfer_pb2
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Context
-from mycelium_kernel.tables import Tables
+from mycelium_kernel.tables import PAGE_BYTES, Tables
 from mycelium_kernel.tail import Page, Part
 from mycelium_rooms import lookup, views
 from mycelium_rooms.commands_portable import filters, packed
@@ -37,7 +37,7 @@ def export_room(
         if fact is None:
             continue
         size += fact.ByteSize()
-        if answer.facts and size > views.PAGE_BYTES:
+        if answer.facts and size > PAGE_BYTES:
             break
         answer.facts.append(fact)
     answer.more = bool(answer.facts) and answer.facts[-1].sequence < answer.until

@@ -8,8 +8,6 @@ from mycelium.rooms.v1 import views_pb2
 from mycelium_kernel import clock
 from mycelium_rooms.model import standing_status
 
-PAGE_BYTES = 512 * 1024  # a page ends here; what does not fit is on the next one
-
 MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, content, message_type, thread, reply_to,
   metadata_json, mentions, message.created_at, edited_at, room.name, coalesce(user.name, ''), status, expires_at
   FROM message JOIN room ON room.room_id = message.room_id LEFT JOIN user ON user.handle = sender_handle"""
