@@ -12,6 +12,7 @@ CLOCK = "has_another_clock"
 STEP = "dies_at_a_step"
 TOKEN = "renews_under_any_token"
 RENEWED = "ends_what_was_renewed"
+RACES = 8  # until two meet in one; mostly the first, where the machine does nothing else
 
 
 def switched_on(*builds: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from e2e.claiming import ClaimRace, Stir
-from e2e.faults.builds import NOW, RENEWED, TOKEN, switched_on
+from e2e.faults.builds import NOW, RACES, RENEWED, TOKEN, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.cutting import Cutting
 from e2e.faults.havoc import LONG
@@ -48,7 +48,6 @@ async def test_racing_claims_have_one_order_whoever_is_killed(fleet: Hub) -> Non
     race.verdict()
 
 
-RACES = 4  # in one of them two meet; mostly in the first, where the machine does nothing else
 ONE = {"MYCELIUM_RUNTIME_SPLIT": "false", "MYCELIUM_RUNTIME_REPLICAS": "1"}
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from e2e.faults.builds import NOW, OLD, WILDCARD, switched_on
+from e2e.faults.builds import NOW, OLD, RACES, WILDCARD, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.havoc import LONG
 from e2e.harness import Hub
@@ -45,7 +45,6 @@ def test_racing_calls_have_one_order_whoever_is_killed(fleet: Hub, seed: int) ->
 
 # Facts share a batch only where many wait for one writer; the others need two who decide at once.
 ALONE = {"MYCELIUM_RUNTIME_REPLICAS": "1"}
-RACES = 8  # in one of them two meet; mostly in the first, where the machine does nothing else
 
 
 @requirement("memory:races", "faults:seeded")
