@@ -15,6 +15,7 @@ import click
 import mycelium_gateway.reference
 import mycelium_hub.settings
 from mycelium_cli import main as cli
+from mycelium_gateway.access import MEANING, Access
 from mycelium_kernel.settings import Setting
 
 ROOT = Path(__file__).parent.parent
@@ -122,7 +123,8 @@ def http_page() -> str:
 
 
 def _operation(document: Json, title: str, operation: Json) -> str:
-    lines = [f"## {title}\n", f"{operation['summary']}. {operation.get('description', '')}".strip() + "\n"]
+    said = f"{operation['summary']}. {operation.get('description', '')}".strip()
+    lines = [f"## {title}\n", said + "\n", MEANING[Access(operation["x-access"])] + "\n"]
     parameters = [_resolved(document, parameter) for parameter in operation.get("parameters", [])]
     rows = [_taken(f"{one['in']} `{one['name']}`", one.get("schema", {}), one) for one in parameters]
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")

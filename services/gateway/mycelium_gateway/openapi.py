@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from mycelium_gateway import problems
+from mycelium_gateway import access, problems
 from mycelium_gateway.schemas.hub import Problem
 from mycelium_gateway.schemas.shape import examples
 
@@ -87,7 +87,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     names = {(path, method.lower()): name for path, method, name in _functions(app)}
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
-            operation["operationId"] = names[path, method]
+            name = operation["operationId"] = names[path, method]
+            operation["x-access"] = access.RULES[name].value
             _add_headers(path, method, operation)
             if "requestBody" in operation:
                 _declare(operation, 413, problems.responses("content.too_large")[413])
