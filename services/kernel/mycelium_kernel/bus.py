@@ -58,10 +58,11 @@ class Bus:
         when no answer came within `timeout_s` seconds. Safe to repeat under the same `key`; without one, a key is
         made here, so that the tries of one call have one effect.
         """
-        headers.check(actor=actor.handle, session=actor.session, key=key)
+        headers.check(actor=actor.handle, session=actor.session, proven=actor.proven, key=key)
         asked = {
             headers.ACTOR: actor.handle,
             headers.SESSION: actor.session,
+            headers.PROVEN: actor.proven,
             headers.KEY: key or uuid.uuid4().hex,
             headers.DEADLINE: f"{time.time() + timeout_s:.3f}",
             headers.BUDGET: f"{timeout_s:.3f}",

@@ -34,6 +34,7 @@ from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
 TASKS = 1024  # requests in work at once; more are told to come back later
+VOUCHES = "gateway"  # the one service that sees tokens
 LONGEST_S = 3600.0  # for a caller that does not say how long it waits
 DRAIN_S = 5.0
 START_S = 5.0
@@ -191,7 +192,8 @@ def _body(message: Message, limit: int) -> bytes:
 
 
 def _read(kind: type[Message], data: bytes, received: dict[str, str], caller: str) -> Asked:
-    actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""))
+    proven = received.get(headers.PROVEN, "") if caller == VOUCHES else ""
+    actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""), proven)
     key = received.get(headers.KEY, "")
     headers.check(actor=actor.handle, session=actor.session, key=key)
     deadline = _deadline(received)

@@ -21,10 +21,15 @@ S = TypeVar("S", bound=Message)
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks. The gateway vouches for it; another service speaks for itself, or for whom its header says."""
+    """Who asks. The gateway vouches for it; another service speaks for itself, or for whom its header says.
+
+    `proven` is "user" or "agent" when a token proved at the gateway who it is, else empty: nobody had to sign in, or
+    another service asks.
+    """
 
     handle: str
     session: str
+    proven: str = ""
 
 
 @dataclass(frozen=True)

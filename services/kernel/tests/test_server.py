@@ -153,6 +153,24 @@ async def test_a_service_is_told_who_asks_and_under_which_key(nats_server: testi
     assert seen[1].key
 
 
+async def test_who_signed_in_is_believed_from_the_gateway_alone(
+    nats_server: testing.NatsServer, connection: Connection
+) -> None:
+    """What a token proved arrives from the gateway; another service that says so is not believed."""
+    seen: list[Asked] = []
+
+    async def note(asked: Asked) -> tuple[Message, int]:
+        seen.append(asked)
+        return ANSWER, 0
+
+    async with serving(nats_server, note):
+        for caller in ("gateway", "board"):
+            actor = Actor("jane", "s1", "agent")
+            await Bus(connection, caller).ask(REQUEST, service_pb2.ListUsersResponse, actor=actor)
+
+    assert [asked.actor.proven for asked in seen] == ["agent", ""]
+
+
 async def test_what_is_not_done_by_its_deadline_is_ended(nats_server: testing.NatsServer, bus: Bus) -> None:
     """A request that takes too long holds no task beyond its deadline; its caller learns that it may be asked again."""
     async with serving(nats_server, never) as answering:
