@@ -17,6 +17,8 @@ TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests co
 ARGS ?=
 # Test files that run at the same time; most of them wait for servers.
 WORKERS ?= 3
+# The OIDC server that tests sign in at: the one thing here that needs Node (20 or newer) and npm.
+OIDC := e2e/oidc
 PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed peer-vectors
 
 export PATH := $(BIN):$(PATH)
@@ -30,16 +32,16 @@ help: ## this menu
 # --- using it ---------------------------------------------------------------------------------------------------------
 
 .PHONY: setup up down demo
-setup: $(VENV)/.ready ## a virtual environment with everything in it; quick when nothing changed
+setup: $(VENV)/.ready $(OIDC)/node_modules/.ready ## a virtual environment with everything in it; quick when nothing changed
 	@:
 
-up: setup ## start the hub in the background on your own home, print its address
+up: $(VENV)/.ready ## start the hub in the background on your own home, print its address
 	@mycelium up --detach $(ARGS)
 
-down: setup ## stop that hub; its data stays
+down: $(VENV)/.ready ## stop that hub; its data stays
 	@mycelium down $(ARGS)
 
-demo: setup ## three agents and a person talk in a room of a hub of their own
+demo: $(VENV)/.ready ## three agents and a person talk in a room of a hub of their own
 	@python -m e2e.demo $(ARGS)
 
 # --- checking it ------------------------------------------------------------------------------------------------------
@@ -160,7 +162,8 @@ lock: $(BIN)/uv ## choose versions anew within requirements.in and write require
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## remove the environment and every cache
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .lint-imports.log .coverage*
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .lint-imports.log .coverage* \
+		$(OIDC)/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- how setup is done ------------------------------------------------------------------------------------------------
@@ -179,4 +182,11 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PARTS)) | $(BIN)
 	@echo "installing what requirements.lock lists ..."
 	@sh .ci/uv pip install --quiet --require-hashes -r requirements.lock
 	@sh .ci/uv pip install --quiet --no-deps --no-build-isolation $(addprefix -e ./,$(PARTS))
+	@touch $@
+
+$(OIDC)/node_modules/.ready: $(OIDC)/package.json $(OIDC)/package-lock.json
+	@npm --version > /dev/null 2>&1 \
+		|| { echo "the tests of signing in need npm with Node 20 or newer; on Debian: apt install nodejs npm"; exit 1; }
+	@echo "installing the OIDC server for tests ..."
+	@cd $(OIDC) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@

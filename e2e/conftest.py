@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import oidc_server
 from e2e.harness import Hub, Machine, free_port
 from e2e.room import Room
 
@@ -22,6 +23,13 @@ def _shared_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
             assert not hub.errors()
     finally:
         hub.close()
+
+
+@pytest.fixture(scope="session")
+def idp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[oidc_server.OidcServer]:
+    """An issuer that other tests use too: nobody stops it or changes its keys."""
+    with oidc_server.started(tmp_path_factory.mktemp("idp")) as server:
+        yield server
 
 
 @pytest.fixture

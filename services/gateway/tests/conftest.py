@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from e2e import oidc_server
 from mycelium_gateway import server
 from mycelium_gateway.service import service
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import run, testing
 from mycelium_rooms.service import service as rooms_service
 from services.gateway.tests.door import Door, client
+
+
+@pytest.fixture(scope="session")
+def idp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[oidc_server.OidcServer]:
+    """An issuer that other tests use too: nobody stops it or changes its keys."""
+    with oidc_server.started(tmp_path_factory.mktemp("idp")) as server:
+        yield server
 
 
 @pytest.fixture
