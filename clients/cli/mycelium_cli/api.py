@@ -91,10 +91,12 @@ class Hub:
         verbose: bool = False,
         key: str | None = None,
         locate: Callable[[], str] | None = None,
+        token: Callable[[str, str | None], str] | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url
         self._locate = locate
+        self._token = token
         self.caller = caller
         self.verbose = verbose
         self.key = key
@@ -191,15 +193,31 @@ class Hub:
             found["Mycelium-Handle"] = self.caller.handle
         if self.caller.session:
             found["Mycelium-Session"] = self.caller.session
-        if self.caller.token:
-            found["Authorization"] = f"Bearer {self.caller.token}"
-        return found
+        return found | self._proof(None)
+
+    def _proof(self, refused: str | None) -> dict[str, str]:
+        """The token now: it may have been renewed since the last request, or have to be, since the hub refused it."""
+        token = self._token(self.url, refused) if self._token else self.caller.token
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _proven_anew(self, request: Request) -> Request | None:
+        """A request that was refused for its token, with another one; `None` when there is none."""
+        if self._token is None:
+            return None
+        before = request.headers.get("Authorization", "")
+        proof = self._proof(before.removeprefix("Bearer "))
+        if not proof or proof["Authorization"] == before:
+            return None
+        return request._replace(headers=request.headers | proof)
 
     def open_stream(self, path: str, query: Query, headers: dict[str, str], quiet_s: float) -> tuple[Line, Any]:
         """Begin reading a stream; `quiet_s` without a byte counts as a cut line."""
         line = Line(self.url)
         request = Request("GET", target(path, query), self.headers() | headers)
         response = line.ask(request, quiet_s)
+        if response.status == 401 and (again := self._proven_anew(request)):
+            line.close()
+            response = line.ask(again, quiet_s)
         if response.status != 200:
             answer = self._read(line, response)
             raise failure_of_answer(self.url, answer)
@@ -230,16 +248,22 @@ class Hub:
         raise AssertionError("pauses() has no end")
 
     def _once(self, request: Request, timeout_s: float) -> Answer:
+        answer = self._asked(request, timeout_s)
+        if answer.status == 401 and (again := self._proven_anew(request)):
+            answer = self._asked(again, timeout_s)
+        if answer.status in _PATIENCE:
+            raise _Again(failure_of_answer(self.url, answer), _retry_after(answer))
+        if answer.status >= 300:
+            raise failure_of_answer(self.url, answer)
+        return answer
+
+    def _asked(self, request: Request, timeout_s: float) -> Answer:
         line = Line(self.url)
         begun_s = time.monotonic()
         self._say(f"> {request.method} {self.url}{request.target} {_shown_headers(request.headers)}")
         answer = self._read(line, line.ask(request, timeout_s, timeout_s + _WHOLE_WITHIN_S))
         took_ms = (time.monotonic() - begun_s) * 1000
         self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
-        if answer.status in _PATIENCE:
-            raise _Again(failure_of_answer(self.url, answer), _retry_after(answer))
-        if answer.status >= 300:
-            raise failure_of_answer(self.url, answer)
         return answer
 
     def _read(self, line: Line, response: "HTTPResponse") -> Answer:
