@@ -1,7 +1,8 @@
 """Who acts, where, and on which hub, each with its source: flag, environment, this machine's setup.
 
-A flag wins over the environment, that over the setup of this machine. `whoami --sources` prints exactly
-what the functions here return, so it can't say anything else than what commands do.
+A flag wins over the environment, that over the folder's join, that over the signed-in person and the setup of this
+machine. `whoami --sources` prints exactly what the functions here return, so it can't say anything else than what
+commands do.
 """
 
 import json
@@ -18,6 +19,7 @@ from mycelium_cli.session import session
 
 if TYPE_CHECKING:
     from mycelium_cli.api import Hub
+    from mycelium_cli.joining import Joined
 
 _TYPED = "the handle"
 _HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
@@ -37,20 +39,82 @@ def handle(flag: str | None) -> Value | None:
     """Who acts; `None` when nobody said so (the hub then knows it from the token, or refuses)."""
     if flag:
         return Value(handle_of(flag, "--handle"), "--handle")
-    found = config.lookup("identity.name")
+    setting = config.find("identity.name")
+    found = (
+        config.from_environment(setting.env) or _joined_handle() or _signed_in_handle() or config.from_file(setting.key)
+    )
     return Value(handle_of(str(found.value), found.source), found.source) if found else None
 
 
 def room(flag: str | None) -> Value | None:
     """The room to act in."""
-    return Value(flag, "--room") if flag else config.lookup("rooms.active")
+    if flag:
+        return Value(flag, "--room")
+    setting = config.find("rooms.active")
+    join = joined()
+    return (
+        config.from_environment(setting.env)
+        or (Value(join.room, join.source) if join else None)
+        or config.from_file(setting.key)
+    )
 
 
-def token() -> Value | None:
-    """The credential; only the environment holds one so far."""
-    name = "MYCELIUM_AGENT_AUTH_TOKEN"
-    found = os.environ.get(name, "").strip()
-    return Value(plain(found, name), name) if found else None
+def joined() -> "Joined | None":
+    """What joined this folder, or one above it, to a room; not while the environment names another hub."""
+    from mycelium_cli import joining
+
+    join = joining.joined()
+    if join is None:
+        return None
+    named = config.from_environment(config.find("server.api_url").env)
+    return join if named is None or same_hub(str(named.value), join.hub) else None
+
+
+def _joined_handle() -> Value | None:
+    join = joined()
+    return Value(join.handle, join.source) if join else None
+
+
+def _signed_in_handle() -> Value | None:
+    from mycelium_cli.sign_in import token_file
+
+    person = token_file.find(str(hub_url().value))
+    return Value(person.handle, token_file.path()) if person and person.handle and person.access_token else None
+
+
+def token(acting: str | None = None, url: str | None = None, refused: str | None = None) -> Value | None:
+    """The credential for the hub at `url`: the environment's, the acting agent's own, the folder's, the person's.
+
+    It is asked for before each request: who waits for hours needs a fresh one, and another hub gets none. `refused`
+    is one that the hub would not have: another one, where one can be had.
+    """
+    if acting is None:
+        who = handle(None)
+        acting = str(who.value) if who else ""
+    address = str(hub_url().value) if url is None else url
+    return _agents_token(acting, refused) or _joined_token(acting, address) or _persons_token(address, refused)
+
+
+def _agents_token(acting: str, refused: str | None) -> Value | None:
+    """One from the environment, or an agent's own, from its issuer."""
+    from mycelium_cli.sign_in import agents
+
+    return agents.token(acting, refused)
+
+
+def _joined_token(acting: str, url: str) -> Value | None:
+    """The one that the hub gave for this folder, for that handle and no other."""
+    join = joined()
+    if join is None or not join.token or acting != join.handle or not same_hub(url, join.hub):
+        return None
+    return Value(plain(join.token, join.source), join.source)
+
+
+def _persons_token(url: str, refused: str | None) -> Value | None:
+    """The signed-in person's for that hub, renewed when its time is nearly over."""
+    from mycelium_cli.sign_in import renewal
+
+    return renewal.token(url, refused)
 
 
 def plain(text: str, source: str) -> str:
@@ -62,10 +126,23 @@ def plain(text: str, source: str) -> str:
 
 def hub_url() -> Value:
     """The hub's address: as set, else the one that this machine's own hub wrote down, else the default."""
-    found = config.lookup("server.api_url") or _own_hub()
+    setting = config.find("server.api_url")
+    found = config.from_environment(setting.env) or _joined_hub() or config.from_file(setting.key) or _own_hub()
     if found is None:
         return Value(config.find("server.api_url").default, "default")
     return Value(config.checked_url(str(found.value), found.source), found.source)
+
+
+def same_hub(one: str, other: str) -> bool:
+    """Whether two addresses are one hub's: a token goes to the hub that it is for, and to no other."""
+    from mycelium_cli.sign_in import token_file
+
+    return token_file.key(one) == token_file.key(other)
+
+
+def _joined_hub() -> Value | None:
+    join = joined()
+    return Value(join.hub, join.source) if join else None
 
 
 def named_hub_url() -> str:
@@ -117,9 +194,15 @@ class Here:
         """The hub, spoken to by whoever acts here (perhaps nobody: reading needs no name)."""
         from mycelium_cli.api import Caller, Hub
 
-        who, secret = handle(handle_flag), token()
-        caller = Caller(handle=who.value if who else "", session=self.session, token=secret.value if secret else "")
-        return Hub(self.hub_url, caller, verbose=self.verbose, key=self.key, locate=named_hub_url)
+        found = handle(handle_flag)
+        who = str(found.value) if found else ""
+
+        def proof(url: str, refused: str | None) -> str:
+            secret = token(who, url, refused)
+            return str(secret.value) if secret else ""
+
+        caller = Caller(handle=who, session=self.session, token=proof(self.hub_url, None))
+        return Hub(self.hub_url, caller, verbose=self.verbose, key=self.key, locate=named_hub_url, token=proof)
 
     def room(self, flag: str | None) -> str:
         """The room's name, or a refusal that says how to name one."""
