@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mycelium_kernel.errors import Unavailable
+
 USER, AGENT = "user", "agent"
 
 
@@ -26,3 +28,9 @@ class Identity:
     def proven(self) -> str:
         """What services are told: "agent" for an agent, else "user"."""
         return AGENT if self.role == AGENT else USER
+
+
+class AuthUnavailable(Unavailable):
+    """Nobody can be signed in at the moment: no issuer is trusted, or its keys can't be had."""
+
+    slug = "auth.unavailable"
