@@ -1,0 +1,150 @@
+"""An agent's token: from the environment as it is, or asked of its issuer and kept until it has expired.
+
+`context.token` asks here before each request. Whoever started the agent, its own token goes before theirs. Without
+one the request goes out as it is, so a hub with sign-in off answers; why there is none is told once.
+"""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from mycelium_cli import config
+from mycelium_cli.config import Value
+from mycelium_cli.errors import usage
+from mycelium_cli.output import note
+from mycelium_cli.sign_in import agent_credentials
+from mycelium_cli.sign_in.client_grant import Grant, NoToken
+
+if TYPE_CHECKING:
+    from mycelium_cli.sign_in.agent_tokens import Kept
+
+TOKEN = "MYCELIUM_AGENT_AUTH_TOKEN"  # noqa: S105 - the variable's name
+CLIENT_ID = "MYCELIUM_AGENT_AUTH_CLIENT_ID"
+CLIENT_SECRET = "MYCELIUM_AGENT_AUTH_CLIENT_SECRET"  # noqa: S105 - the variable's name
+HANDLE = "MYCELIUM_AGENT_HANDLE"
+_AGAIN_S = 30.0  # a loop that got none asks again after this long
+
+_not_before: dict[tuple[str, str], float] = {}
+_told: set[str] = set()
+
+
+def token(handle: str, refused: str | None = None, hub: str | None = None) -> Value | None:
+    """The agent's token for a hub, or nothing when it has none to use there.
+
+    `refused` is one that the hub would not have (empty: it wants one, and none was sent): another is asked for.
+    """
+    from mycelium_cli.context import hub_url, plain
+
+    found = os.environ.get(TOKEN, "").strip()
+    if found:
+        return Value(plain(found, TOKEN), TOKEN)
+    who = handle or _own_handle()
+    grant = grant_of(who) if who else None
+    if grant is None:
+        return None
+    return _obtained(who, grant, refused, str(hub_url().value) if hub is None else hub)
+
+
+def grant_of(handle: str) -> Grant | None:
+    """What an agent signs in with: the environment's credential when it is that agent's, else the one kept here."""
+    kept = _from_environment(handle) or _kept_here(handle)
+    if kept is None:
+        return None
+    credential, source = kept
+    issuer = credential.issuer or str(config.effective("agent_auth.issuer").value)
+    scopes, audience = (str(config.effective(f"agent_auth.{name}").value) for name in ("scopes", "audience"))
+    return Grant(issuer, credential.client_id, credential.client_secret, scopes, audience, source) if issuer else None
+
+
+def _own_handle() -> str:
+    """Whose the environment's credential is: the handle that it names, else its client id."""
+    if not os.environ.get(CLIENT_SECRET):
+        return ""
+    return (os.environ.get(HANDLE) or os.environ.get(CLIENT_ID) or "").strip().removeprefix("@").lower()
+
+
+def _from_environment(handle: str) -> tuple[agent_credentials.Credential, str] | None:
+    if handle != _own_handle():
+        return None
+    client_id = os.environ.get(CLIENT_ID, "").strip() or handle
+    return agent_credentials.Credential(client_id, os.environ[CLIENT_SECRET].strip()), CLIENT_SECRET
+
+
+def _kept_here(handle: str) -> tuple[agent_credentials.Credential, str] | None:
+    found = agent_credentials.read().get(handle)
+    return (found, agent_credentials.path()) if found else None
+
+
+def _obtained(handle: str, grant: Grant, refused: str | None, hub: str) -> Value | None:
+    from mycelium_cli.sign_in import agent_tokens
+
+    asked_as = [grant.issuer, grant.client_id, grant.scopes, grant.audience]
+    kept = agent_tokens.read(handle, asked_as)
+    if _serves(kept, hub, refused):
+        return Value(kept.token, grant.source)
+    if refused is None and time.monotonic() < _not_before.get((handle, hub), 0.0):
+        return None
+    try:
+        token = _renewed(handle, grant, asked_as, refused, hub)
+    except NoToken as why:
+        token = ""
+        _tell(f"@{handle} has no token: {why}. Going on without. Next: mycelium agent credential show {handle}")
+    if not token:
+        _not_before[handle, hub] = time.monotonic() + _AGAIN_S
+        return None
+    return Value(token, grant.source)
+
+
+def _serves(kept: "Kept", hub: str, refused: str | None) -> bool:
+    return kept.is_good(time.time()) and kept.token != refused and hub in kept.hubs
+
+
+def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None, hub: str) -> str:
+    """A token for a hub that trusts its issuer: one of all who wait asks, the rest take what it got."""
+    from mycelium_cli.sign_in import agent_tokens, client_grant
+
+    with agent_tokens.locked(handle) as since_s:
+        kept = agent_tokens.read(handle, asked_as)
+        if _serves(kept, hub, refused):
+            return kept.token
+        if not _trusted(hub, grant.issuer, known=hub in kept.hubs):
+            return ""
+        if not kept.is_good(time.time()) or kept.token == refused:
+            if kept.failed_at >= since_s:
+                raise NoToken(kept.why)
+            try:
+                issued = client_grant.ask(grant)
+            except NoToken as why:
+                agent_tokens.write(handle, kept._replace(failed_at=time.time(), why=str(why)))
+                if kept.token and kept.token != refused and time.time() < kept.expires_at:
+                    return kept.token  # its last seconds are better than nothing
+                raise
+            # Every hub says anew whether it trusts the issuer: another one may answer at that address by now.
+            kept = agent_tokens.Kept(asked_as, issued.token, time.time() + issued.lasts_s, issued.lasts_s)
+        agent_tokens.write(handle, kept.and_hub(hub))
+        return kept.token
+
+
+def _trusted(hub: str, issuer: str, *, known: bool) -> bool:
+    from mycelium_cli.sign_in import trust
+
+    said = trust.asked(hub, issuer)
+    if said is trust.Trust.NO:
+        raise NoToken(f"the hub at {hub} does not trust {issuer}")
+    return said is trust.Trust.YES or (known and said is trust.Trust.AWAY)
+
+
+def _tell(text: str) -> None:
+    """Say it once, however many requests a command makes."""
+    if text not in _told:
+        _told.add(text)
+        note(f"warning: {text}")
+
+
+def checked_secret(value: str) -> str:
+    """A client's secret as it can be sent, or a refusal that does not repeat it."""
+    if not value:
+        raise usage("the secret is empty", "type it when asked, or --secret-stdin < secret.txt")
+    if not value.isascii() or not value.isprintable():
+        raise usage("the secret holds a character that is not printable ASCII; what came is not shown")
+    return value

@@ -1,0 +1,48 @@
+"""Whether a hub is one that an issuer's tokens are for: its `/health` names the issuers that it trusts.
+
+An agent's token goes to no other hub. The answer is kept beside the token, so it is asked once a hub.
+"""
+
+import json
+from enum import Enum, auto
+
+from mycelium_cli.transport import Cut, Line, Request, Unreached
+
+_ANSWER_S = 5.0
+_LARGEST = 1_000_000
+
+
+class Trust(Enum):
+    """What a hub says of an issuer."""
+
+    YES = auto()
+    NO = auto()
+    NOBODY_SIGNS_IN = auto()
+    AWAY = auto()  # no answer
+    STRANGER = auto()  # something else than a hub answers there
+
+
+def asked(hub: str, issuer: str) -> Trust:
+    """Ask the hub, without any token."""
+    from http.client import HTTPException
+
+    line = Line(hub)
+    try:
+        response = line.ask(Request("GET", "/health", {"Accept": "application/json"}), _ANSWER_S, _ANSWER_S)
+        content = response.read(_LARGEST)
+    except (Unreached, Cut, OSError, HTTPException):
+        return Trust.AWAY
+    finally:
+        line.close()
+    return _said(content, issuer)
+
+
+def _said(content: bytes, issuer: str) -> Trust:
+    try:
+        auth = json.loads(content)["auth"]
+        if not auth["enabled"]:
+            return Trust.NOBODY_SIGNS_IN
+        named = {str(one).rstrip("/") for one in auth["issuers"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return Trust.STRANGER
+    return Trust.YES if issuer.rstrip("/") in named else Trust.NO
