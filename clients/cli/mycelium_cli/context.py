@@ -92,14 +92,14 @@ def token(acting: str | None = None, url: str | None = None, refused: str | None
         who = handle(None)
         acting = str(who.value) if who else ""
     address = str(hub_url().value) if url is None else url
-    return _agents_token(acting, refused) or _joined_token(acting, address) or _persons_token(address, refused)
+    return _agents_token(acting, address, refused) or _joined_token(acting, address) or _persons_token(address, refused)
 
 
-def _agents_token(acting: str, refused: str | None) -> Value | None:
+def _agents_token(acting: str, url: str, refused: str | None) -> Value | None:
     """One from the environment, or an agent's own, from its issuer."""
     from mycelium_cli.sign_in import agents
 
-    return agents.token(acting, refused)
+    return agents.token(acting, refused, url)
 
 
 def _joined_token(acting: str, url: str) -> Value | None:
