@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from mycelium_kernel.names import is_loopback
 
 HANDLE_CLAIM = "sub"
 ROLE_CLAIM = "mycelium_role"
@@ -35,4 +38,25 @@ class AuthSettings:
 
     def warnings(self) -> list[str]:
         """What is set and should not stay so, a line each; `/health` and the hub's log say it."""
-        return []
+        if not self.enabled:
+            return []
+        if not self.issuers:
+            return ["auth.enabled is on and no issuer is trusted: nobody can sign in; add one to auth.issuers"]
+        return [line for issuer in self.issuers for line in self._warnings_of(issuer)]
+
+    def _warnings_of(self, issuer: Issuer) -> list[str]:
+        found = []
+        if not (issuer.audience or self.audience):
+            found.append(
+                f"auth.audience is not set: tokens that {issuer.issuer} gave out for other applications are taken too"
+            )
+        keys = issuer.jwks_url or issuer.issuer
+        if is_unprotected(keys):
+            found.append(f"the keys of {issuer.issuer} are fetched without TLS from {keys}: use https outside of tests")
+        return found
+
+
+def is_unprotected(url: str) -> bool:
+    """Whether what comes from an address can be changed on its way."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
