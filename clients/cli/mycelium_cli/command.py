@@ -183,14 +183,13 @@ class Group(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
-            meant = self._nearest_path(name)
+            meant = self._nearest_path(ctx.command_path, name)
             cause = f'"{ctx.command_path} {name}" is no command' + (f"; did you mean {meant}?" if meant else "")
             raise usage(cause, f"{ctx.command_path} --help")
         return (self.known_as(name) if command else None), command, args[1:]
 
-    def _nearest_path(self, name: str) -> str:
+    def _nearest_path(self, prefix: str, name: str) -> str:
         """The command that was probably meant: in a group below, here, or written nearly so."""
-        prefix = "mycelium" if self.name == "mycelium" else f"mycelium {self.name}"
         groups = {one: loaded(row.place, Group).entries for one, row in self.entries.items() if row.is_group}
         below = [f"{prefix} {group} {leaf}" for group, leaves in groups.items() for leaf in leaves]
         meant = _MEANT.get(name, ())

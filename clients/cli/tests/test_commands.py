@@ -54,6 +54,7 @@ def test_the_documented_commands_are_there() -> None:
             "completion",
         ]
         + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
+        + [f"agent credential {name}" for name in ("set", "show", "ls", "rm")]
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + [f"board {name}" for name in ("new", "claim", "renew", "release", "resolve", "block", "answer")]
         + [f"board {name}" for name in ("promote", "dismiss", "log", "send", "messages", "coordinate", "ready")]
@@ -99,7 +100,7 @@ def test_the_example_shows_the_command_itself_and_parses(path: tuple[str, ...]) 
 def test_the_summary_in_the_table_is_the_first_line_of_the_help(path: tuple[str, ...]) -> None:
     """The table is written by hand so that `--help` loads no command; the two must not drift apart."""
     summary = (LEAVES[path].help or "").split("\n", maxsplit=1)[0]
-    table = main.root() if len(path) == 1 else GROUPS[path[:1]]
+    table = main.root() if len(path) == 1 else GROUPS[path[:-1]]
     assert table.entries[path[-1]].summary == summary
 
 

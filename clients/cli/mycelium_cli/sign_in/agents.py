@@ -13,6 +13,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.errors import usage
 from mycelium_cli.output import note
 from mycelium_cli.sign_in import agent_credentials
+from mycelium_cli.sign_in.agent_credentials import Credential
 from mycelium_cli.sign_in.client_grant import Grant, NoToken
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def token(handle: str, refused: str | None = None, hub: str | None = None) -> Va
     found = os.environ.get(TOKEN, "").strip()
     if found:
         return Value(plain(found, TOKEN), TOKEN)
-    who = handle or _own_handle()
+    who = handle or own_handle()
     grant = grant_of(who) if who else None
     if grant is None:
         return None
@@ -46,31 +47,43 @@ def token(handle: str, refused: str | None = None, hub: str | None = None) -> Va
 
 
 def grant_of(handle: str) -> Grant | None:
-    """What an agent signs in with: the environment's credential when it is that agent's, else the one kept here."""
-    kept = _from_environment(handle) or _kept_here(handle)
-    if kept is None:
+    """What an agent signs in with; `None` without a credential, or without an issuer to use it at."""
+    found = credential_of(handle)
+    if found is None:
         return None
-    credential, source = kept
-    issuer = credential.issuer or str(config.effective("agent_auth.issuer").value)
-    scopes, audience = (str(config.effective(f"agent_auth.{name}").value) for name in ("scopes", "audience"))
+    credential, source = found
+    issuer, scopes, audience = asked_for(credential)
     return Grant(issuer, credential.client_id, credential.client_secret, scopes, audience, source) if issuer else None
 
 
-def _own_handle() -> str:
-    """Whose the environment's credential is: the handle that it names, else its client id."""
+def credential_of(handle: str) -> tuple[Credential, str] | None:
+    """The environment's credential when it is that agent's, else the one kept here; and where it was found."""
+    return _from_environment(handle) or _kept_here(handle)
+
+
+def asked_for(credential: Credential) -> tuple[str, str, str]:
+    """Where a token is asked for, with which scopes, and for whom."""
+    issuer, scopes, audience = (
+        str(config.effective(f"agent_auth.{name}").value) for name in ("issuer", "scopes", "audience")
+    )
+    return credential.issuer or issuer, scopes, audience
+
+
+def own_handle() -> str:
+    """Whose credential the environment holds: the handle that it names, else its client id; empty without one."""
     if not os.environ.get(CLIENT_SECRET):
         return ""
     return (os.environ.get(HANDLE) or os.environ.get(CLIENT_ID) or "").strip().removeprefix("@").lower()
 
 
-def _from_environment(handle: str) -> tuple[agent_credentials.Credential, str] | None:
-    if handle != _own_handle():
+def _from_environment(handle: str) -> tuple[Credential, str] | None:
+    if not handle or handle != own_handle():
         return None
     client_id = os.environ.get(CLIENT_ID, "").strip() or handle
-    return agent_credentials.Credential(client_id, os.environ[CLIENT_SECRET].strip()), CLIENT_SECRET
+    return Credential(client_id, os.environ[CLIENT_SECRET].strip()), CLIENT_SECRET
 
 
-def _kept_here(handle: str) -> tuple[agent_credentials.Credential, str] | None:
+def _kept_here(handle: str) -> tuple[Credential, str] | None:
     found = agent_credentials.read().get(handle)
     return (found, agent_credentials.path()) if found else None
 
