@@ -19,7 +19,7 @@ from mycelium.board.v1 import reservations_pb2
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
-from mycelium.rooms.v1 import events_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, join_pb2, views_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.stream import MISSED
 from mycelium_kernel.clock import from_millis
@@ -34,6 +34,8 @@ BESIDE = (
     reservations_pb2.PatternsReserved,
     reservations_pb2.ReservationsRenewed,
     reservations_pb2.ReservationsEnded,
+    join_pb2.JoinCodeMade,
+    join_pb2.JoinCodeUsed,
 )
 LIVE_EVENTS = frames.LIVE_EVENTS | frames.MEMORY_EVENTS
 ROOM = "0199f2a0-4a51-7c3e-9d20-0c5b3a77e101"

@@ -13,7 +13,7 @@ from mycelium.board.v1 import reservations_pb2
 from mycelium.engine.v1 import events_pb2 as engine_events_pb2
 from mycelium.memory.v1 import changes_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
-from mycelium.rooms.v1 import events_pb2
+from mycelium.rooms.v1 import events_pb2, join_pb2
 from mycelium_gateway import shapes, shapes_memory
 from mycelium_kernel import events
 
@@ -101,6 +101,8 @@ UNSEEN: tuple[type[Message], ...] = (
     events_pb2.FolderSet,
     events_pb2.FactsImported,
     events_pb2.RoomImported,
+    join_pb2.JoinCodeMade,
+    join_pb2.JoinCodeUsed,
     engine_events_pb2.SpendingSaved,
     board_events_pb2.TaskMoved,
     board_events_pb2.ClaimRenewed,

@@ -6,7 +6,7 @@ from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, names
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
-from mycelium_rooms import search
+from mycelium_rooms import joining, search
 from mycelium_rooms.model import CHANGE, NOTICE
 
 OFFERED, DELIVERED = views_pb2.DELIVERY_STATE_OFFERED, views_pb2.DELIVERY_STATE_DELIVERED
@@ -67,6 +67,7 @@ def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored)
 def member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:
     """Its queue is kept, for when it joins again."""
     tables.execute("UPDATE member SET has_left = 1 WHERE room_id = ? AND handle = ?", event.room_id, event.handle)
+    joining.forget(tables, event.room_id, event.handle)
 
 
 def message_posted(tables: Tables, event: events_pb2.MessagePosted, stored: Stored) -> None:

@@ -184,3 +184,15 @@ CREATE TABLE holding (
 ) WITHOUT ROWID;
 CREATE INDEX holding_received ON holding (room_id, handle, session) WHERE received = 1 AND ended = 0;
 CREATE INDEX holding_unanswered ON holding (room_id, handle, session, given) WHERE answered = 0;
+
+-- The code and the token of each member that joins by a code, by their digests: SHA-256, in hexadecimal digits.
+CREATE TABLE joining (
+  room_id TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  code TEXT NOT NULL,                 -- the last one made; whether it was used stands in its entity
+  expires_at INTEGER NOT NULL,
+  token TEXT NOT NULL,                -- empty when none was given
+  PRIMARY KEY (room_id, handle)
+) WITHOUT ROWID;
+CREATE INDEX joining_code ON joining (code);
+CREATE INDEX joining_token ON joining (token) WHERE token != '';

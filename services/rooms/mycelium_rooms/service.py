@@ -7,6 +7,7 @@ from pathlib import Path
 from mycelium.rooms.v1 import (
     events_pb2,
     folders_pb2,
+    join_pb2,
     leases_pb2,
     notices_pb2,
     service_pb2,
@@ -20,6 +21,7 @@ from mycelium_rooms import (
     commands_deliveries,
     commands_events,
     commands_folders,
+    commands_join,
     commands_messages,
     commands_notices,
     commands_people,
@@ -28,8 +30,10 @@ from mycelium_rooms import (
     erasing,
     expiry,
     imports,
+    joining,
     loads_deliveries,
     loads_events,
+    loads_join,
     loads_messages,
     loads_notices,
     loads_rooms,
@@ -51,7 +55,7 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(Path(__file__).with_name("schema.sql"),),
-    version=1,
+    version=2,
     filters=(subjects.of_service(model.ROOMS),),
     apply={
         events_pb2.RoomCreated: projection.room_created,
@@ -68,6 +72,8 @@ PROJECTION = Projection(
         events_pb2.EventStatusSet: projection.event_status_set,
         events_pb2.DeliveryOffered: projection.delivery_offered,
         events_pb2.DeliveryMarked: projection.delivery_marked,
+        join_pb2.JoinCodeMade: joining.join_code_made,
+        join_pb2.JoinCodeUsed: joining.join_code_used,
     },
     entities={
         events_pb2.RoomCreated: (
@@ -87,8 +93,10 @@ PROJECTION = Projection(
         events_pb2.EventStatusSet: (Evolution(states_pb2.EventState, model.evolve_event),),
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
+        join_pb2.JoinCodeMade: (Evolution(join_pb2.JoinState, commands_join.evolve_made),),
+        join_pb2.JoinCodeUsed: (Evolution(join_pb2.JoinState, commands_join.evolve_used),),
     },
-    room_tables=("room", "member", "folder", "seen", "unread"),
+    room_tables=("room", "member", "folder", "seen", "unread", "joining"),
     swept_tables={
         "message": "sequence",
         "revision": "room_id, message_id, sequence",
@@ -116,7 +124,11 @@ def service(
         projection=PROJECTION,
         commands=_commands(waits),
         queries=_queries(presences),
-        reactions=(erasing.ERASER, *((room_folders.reaction(rooms_folder),) if rooms_folder else ())),
+        reactions=(
+            erasing.ERASER,
+            joining.REGISTRAR,
+            *((room_folders.reaction(rooms_folder),) if rooms_folder else ()),
+        ),
         on_timer=erasing.erase_again,
         arm=erasing.arm,
         workers=(
@@ -167,7 +179,27 @@ def _commands(waits: Waits) -> tuple[Command, ...]:
             fresh=True,
             callers=("memory", "board"),
         ),
+        *_joining(),
         *_imports(),
+    )
+
+
+def _joining() -> tuple[Command, ...]:
+    pb, joins, own = join_pb2, commands_join, (model.ROOMS,)
+    register = joins.register_joined
+    return (
+        Command(pb.MakeJoinCodeRequest, loads_join.for_make, joins.make_join_code, joins.answer_make, fresh=True),
+        Command(
+            pb.UseJoinCodeRequest,
+            loads_join.for_use,
+            joins.use_join_code,
+            joins.answer_use,
+            fresh=True,
+            then=joining.register,
+        ),
+        Command(
+            pb.RegisterJoinedRequest, loads_join.for_register, register, joins.answer_register, fresh=True, callers=own
+        ),
     )
 
 
@@ -198,5 +230,6 @@ def _queries(presences: Presences) -> tuple[Query | LogQuery, ...]:
         Query(service_pb2.GetDeliveryRequest, queries_messages.get_delivery),
         Query(service_pb2.ReadFeedRequest, queries_messages.read_feed),
         Query(leases_pb2.FindNoticeRequest, queries_leases.find_notice),
+        Query(join_pb2.FindJoinedRequest, joining.find_joined),
         LogQuery(transfer_pb2.ExportRoomRequest, queries_transfer.export_part, queries_transfer.export_room),
     )

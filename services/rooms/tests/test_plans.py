@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from mycelium.rooms.v1 import leases_pb2, notices_pb2, status_pb2, transfer_pb2
+from mycelium.rooms.v1 import join_pb2, leases_pb2, notices_pb2, status_pb2, transfer_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel.errors import Refusal
 from mycelium_rooms import erasing, expiry, imports
@@ -69,6 +69,8 @@ def ask_everything(hub: Hub) -> None:
             deliveries=[notices_pb2.NoticeDelivery(handle="engineer")],
         ),
         leases_pb2.FindNoticeRequest(room="demo", thread=THREADS[1]),
+        join_pb2.FindJoinedRequest(token_digest="token of demo"),
+        join_pb2.RegisterJoinedRequest(room_id=message.room_id, handle="engineer"),
     ):  # fmt: skip
         hub.ask(request, "avery")
     hub.take("engineer", "s3", thread=thread)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mycelium.rooms.v1 import folders_pb2, notices_pb2, status_pb2, transfer_pb2, views_pb2
+from mycelium.rooms.v1 import folders_pb2, join_pb2, notices_pb2, status_pb2, transfer_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import events, subjects
 from mycelium_kernel.applier import Applier
@@ -83,6 +83,13 @@ def request_of(hub: Hub, draw: Callable[[Any], Any]) -> Any:
             deliveries=[notices_pb2.NoticeDelivery(handle=one, reason=REASON) for one in HANDLES[: place % 4]],
         ),
         "expire": lambda: status_pb2.ExpireEventRequest(room_id=some_room(hub), message_id=message),
+        "code": lambda: join_pb2.MakeJoinCodeRequest(room=room, handle=handle, code_digest=f"c{place}"),
+        "join": lambda: join_pb2.UseJoinCodeRequest(
+            code_digest=f"c{place}", token_digest=f"t{place}", request_digest=seat or "r"
+        ),
+        "register": lambda: join_pb2.RegisterJoinedRequest(
+            room_id=some_room(hub), handle=handle, joined=max(0, len(hub.facts) - place)
+        ),
         "mark": lambda: pb.MarkDeliveryRequest(
             room=room, message=message, seat=seat, state=draw(st.sampled_from(STATES))
         ),
@@ -156,6 +163,9 @@ def tell_story(hub: Hub) -> None:
     hub.agent("engineer", room="doomed")
     hub.ask(pb.ChangeRoomRequest(room="demo", title="Demo"), "avery")
     hub.ask(folders_pb2.FileRoomRequest(room="demo", folder="work"), "avery")
+    for room in ("demo", "doomed"):
+        hub.ask(join_pb2.MakeJoinCodeRequest(room=room, handle="engineer", code_digest=f"code of {room}"), "avery")
+        hub.ask(join_pb2.UseJoinCodeRequest(code_digest=f"code of {room}", token_digest=f"token of {room}"))
     hub.leave("reviewer")
     first = hub.post("@engineer @reviewer one", thread=THREADS[1])
     hub.post("@engineer gone", room="doomed")

@@ -1,0 +1,142 @@
+"""Decisions on join codes: who may have one made for whom, and that it is used once, in time, by one."""
+
+from __future__ import annotations
+
+import hmac
+import shlex
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mycelium.rooms.v1 import events_pb2, join_pb2, views_pb2
+from mycelium_kernel import clock, names
+from mycelium_kernel.callers import handle_of
+from mycelium_kernel.errors import Refusal
+from mycelium_kernel.service import Context, Done, Entity, Fact
+from mycelium_rooms.commands_people import Membership
+from mycelium_rooms.model import RoomRow
+
+GOOD_FOR = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Coming:
+    """Who may get a code, or has one: the membership, and the entity of its codes."""
+
+    membership: Membership
+    handle: str
+    entity: Entity[join_pb2.JoinState]
+
+    @property
+    def room(self) -> RoomRow:
+        """The room that is joined."""
+        return self.membership.room
+
+
+def make_join_code(loaded: Coming, request: join_pb2.MakeJoinCodeRequest, context: Context) -> Fact | Done:
+    """Refused when the handle is no agent's, or the caller has signed in as somebody who may not act for it."""
+    handle = names.new_handle(request.handle)
+    _check_agent(loaded.membership, handle, context)
+    _check_acting(loaded.membership, handle, context)
+    event = join_pb2.JoinCodeMade(
+        room_id=loaded.room.id,
+        handle=handle,
+        code_digest=request.code_digest,
+        made_by=handle_of(context),
+        made_at=clock.to_timestamp(context.now),
+        expires_at=clock.to_timestamp(context.now + GOOD_FOR),
+        room=loaded.room.name,
+    )
+    return Fact(event, on=loaded.entity)
+
+
+def _check_agent(membership: Membership, handle: str, context: Context) -> None:
+    is_own = context.actor.proven == "user" and handle_of(context) == handle
+    if membership.is_user or is_own:
+        detail = f"@{handle} is a user of this hub: people sign in, agents join with a code"
+        raise Refusal("handle.taken", detail, next="mycelium login")
+    if membership.member and membership.member.kind != views_pb2.MEMBER_KIND_AGENT:
+        raise Refusal("handle.taken", f"@{handle} is no agent of {membership.room.name!r}; take another handle")
+
+
+def _check_acting(membership: Membership, handle: str, context: Context) -> None:
+    """Where nobody has to sign in, whoever sees the room may."""
+    caller, member = handle_of(context), membership.member
+    if not context.actor.proven or caller == handle:
+        return
+    if member is None:
+        create = f"mycelium agent create {handle} --room {shlex.quote(membership.room.name)} --owner {caller}"
+        raise Refusal("acting.forbidden", f"@{handle} is no agent of this room yet: make it yours first", next=create)
+    if caller != member.owner and caller not in member.allow_from:
+        detail = f"@{caller} may not act for @{handle}: its record names them neither as owner nor in allow_from"
+        raise Refusal("acting.forbidden", detail)
+
+
+def answer_make(event: join_pb2.JoinCodeMade, _sequence: int) -> join_pb2.MakeJoinCodeResponse:
+    return join_pb2.MakeJoinCodeResponse(
+        room_id=event.room_id, room=event.room, handle=event.handle, expires_at=event.expires_at
+    )
+
+
+def use_join_code(loaded: Coming | None, request: join_pb2.UseJoinCodeRequest, context: Context) -> Fact | Done:
+    """Refused in one way, whatever is wrong with the code, so that a refusal tells nothing about it."""
+    if loaded is None or not _is_good(loaded, request, context):
+        raise Refusal("join.refused", "the code is wrong, was used, or is too old: ask for a new one")
+    event = join_pb2.JoinCodeUsed(
+        room_id=loaded.room.id,
+        handle=loaded.handle,
+        token_digest=request.token_digest,
+        request_digest=request.request_digest,
+        used_at=clock.to_timestamp(context.now),
+        room=loaded.room.name,
+    )
+    is_wanted = not request.handle or names.handle(request.handle) == event.handle
+    if not (is_wanted and _is_room(request.room, loaded.room)):
+        detail = "the code is another member's than this folder's"
+        raise Refusal("join.other_member", detail, next="mycelium join CODE --replace")
+    return Fact(event, on=loaded.entity)
+
+
+def _is_good(loaded: Coming, request: join_pb2.UseJoinCodeRequest, context: Context) -> bool:
+    state, member = loaded.entity.state, loaded.membership.member
+    if state is None or not hmac.compare_digest(state.code_digest, request.code_digest):
+        return False
+    is_agent = not loaded.membership.is_user and (member is None or member.kind == views_pb2.MEMBER_KIND_AGENT)
+    in_time = clock.to_timestamp(context.now).ToMilliseconds() < state.expires_at.ToMilliseconds()
+    return is_agent and in_time and state.used_by in {"", request.request_digest}
+
+
+def _is_room(text: str, room: RoomRow) -> bool:
+    wanted = text.strip()
+    return wanted.lower() in {"", room.id} or names.fold_room_name(wanted) == names.fold_room_name(room.name)
+
+
+def answer_use(event: join_pb2.JoinCodeUsed, _sequence: int) -> join_pb2.UseJoinCodeResponse:
+    return join_pb2.UseJoinCodeResponse(room_id=event.room_id, room=event.room, handle=event.handle)
+
+
+def register_joined(loaded: Coming | None, request: join_pb2.RegisterJoinedRequest, context: Context) -> Fact | Done:
+    """Nothing is to be done for a member, nor for one that was removed since it joined."""
+    done = Done(join_pb2.RegisterJoinedResponse())
+    if loaded is None or loaded.membership.member or loaded.membership.entity.sequence > request.joined:
+        return done
+    now = clock.to_timestamp(context.now)
+    member = views_pb2.Member(handle=loaded.handle, kind=views_pb2.MEMBER_KIND_AGENT, created_at=now, updated_at=now)
+    by = loaded.entity.state.made_by if loaded.entity.state else ""
+    event = events_pb2.MemberSaved(room_id=loaded.room.id, member=member, joined=True, saved_by=by)
+    return Fact(event, on=loaded.membership.entity)
+
+
+def answer_register(_event: events_pb2.MemberSaved, _sequence: int) -> join_pb2.RegisterJoinedResponse:
+    return join_pb2.RegisterJoinedResponse()
+
+
+def evolve_made(_before: join_pb2.JoinState | None, event: join_pb2.JoinCodeMade) -> join_pb2.JoinState:
+    return join_pb2.JoinState(code_digest=event.code_digest, expires_at=event.expires_at, made_by=event.made_by)
+
+
+def evolve_used(before: join_pb2.JoinState | None, event: join_pb2.JoinCodeUsed) -> join_pb2.JoinState:
+    state = join_pb2.JoinState(used_by=event.request_digest)
+    if before:
+        state.MergeFrom(before)
+        state.used_by = event.request_digest
+    return state

@@ -1,0 +1,61 @@
+"""What follows from a code that was used: who joined is a member. And how the tables keep codes and tokens, by digest.
+
+The command that used it waits for that; should it not come to it, the reaction does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mycelium.rooms.v1 import join_pb2
+from mycelium_kernel import clock, subjects
+from mycelium_kernel.service import Context, Reaction, Stored
+from mycelium_kernel.tables import Tables
+from mycelium_rooms.model import ROOMS
+
+if TYPE_CHECKING:
+    from mycelium_kernel.run import Runtime
+
+# Of a token, which is as good as its membership.
+OWNER = """SELECT room_id, room.name, handle
+  FROM joining JOIN room USING (room_id) JOIN member USING (room_id, handle)
+  WHERE token = ?1 AND token != '' AND has_left = 0"""
+
+
+async def register(runtime: Runtime, event: join_pb2.JoinCodeUsed, sequence: int) -> None:
+    """Make who joined a member, unless it is one."""
+    await runtime.do(join_pb2.RegisterJoinedRequest(room_id=event.room_id, handle=event.handle, joined=sequence))
+
+
+async def _register(runtime: Runtime, event: join_pb2.JoinCodeUsed, stored: Stored) -> None:
+    await register(runtime, event, stored.sequence)
+
+
+REGISTRAR = Reaction("registrar", (join_pb2.JoinCodeUsed,), (subjects.of_kind(ROOMS, "join"),), _register)
+
+
+def find_joined(tables: Tables, request: join_pb2.FindJoinedRequest, _context: Context) -> join_pb2.FindJoinedResponse:
+    row = tables.one(OWNER, request.token_digest)
+    return (
+        join_pb2.FindJoinedResponse(room_id=row[0], room=row[1], handle=row[2])
+        if row
+        else join_pb2.FindJoinedResponse()
+    )
+
+
+def join_code_made(tables: Tables, event: join_pb2.JoinCodeMade, _stored: Stored) -> None:
+    """A new code takes the place of the one before; the token stays until the code is used."""
+    sql = """INSERT INTO joining VALUES (?, ?, ?, ?, '')
+             ON CONFLICT DO UPDATE SET code = excluded.code, expires_at = excluded.expires_at"""
+    expires_at = clock.to_millis(event.expires_at)
+    tables.execute(sql, event.room_id, event.handle, event.code_digest, expires_at)
+
+
+def join_code_used(tables: Tables, event: join_pb2.JoinCodeUsed, _stored: Stored) -> None:
+    update = "UPDATE joining SET token = ? WHERE room_id = ? AND handle = ?"
+    tables.execute(update, event.token_digest, event.room_id, event.handle)
+
+
+def forget(tables: Tables, room_id: str, handle: str) -> None:
+    """A member has left: neither its code nor its token is good any more."""
+    tables.execute("DELETE FROM joining WHERE room_id = ? AND handle = ?", room_id, handle)
