@@ -13,10 +13,12 @@ import unicodedata
 from collections.abc import Iterable
 
 from mycelium_kernel.errors import Refusal
+from mycelium_kernel.lookalikes import mixed_alphabets, passes_for, plain
 
 HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 SEAT = re.compile(r"[a-z0-9]{1,32}")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_AS_HANDLE = re.compile(r"(?<!\w)@\w")  # not within an address of e-mail
 SHORT_ID = re.compile(r"[0-9a-f]{8}")
 
 JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
@@ -28,7 +30,10 @@ BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # letters and marks t
 
 ROOM_NAME_CHARACTERS = 100
 ROOM_NAME_BYTES = 255
-RESERVED_HANDLES = frozenset({"all", "hub", "system"})
+# Handles that nobody gets: the hub's own, and words that address everybody.
+HUB_HANDLES = frozenset({"board", "hub", "memory", "mycelium", "system", "all", "everyone", "here"})
+# The kinds of engines. An engine may be called so, and nobody else: who asks @aligner means the hub's.
+ENGINE_HANDLES = frozenset({"aligner", "conductor", "hello", "persona", "synthesizer", "verifier", "worker"})
 
 NEAR = 3  # names that are offered, and characters by which they may be longer or shorter
 NEAR_CANDIDATES = 1_000
@@ -46,12 +51,30 @@ def handle(text: str) -> str:
     return folded
 
 
-def new_handle(text: str) -> str:
-    """Like `handle`, for one that is about to be given out: the hub's own names are refused."""
+def new_handle(text: str, *, engine: bool = False) -> str:
+    """Like `handle`, for one that is about to be given out: the hub's own names are refused, and what passes for one.
+
+    An engine may be called like an engine.
+    """
     folded = handle(text)
-    if folded in RESERVED_HANDLES:
-        raise Refusal("handle.invalid", f"@{folded} is a name of the hub itself; take another handle")
+    of = reserved(folded, engine=engine)
+    if of == folded:
+        what = "an engine of the hub" if of in ENGINE_HANDLES else "a name of the hub itself"
+        raise Refusal("handle.invalid", f"@{folded} is {what}; take another handle")
+    if of:
+        raise Refusal("handle.invalid", f"@{folded} can be taken for @{of} of the hub itself; take another handle")
     return folded
+
+
+def reserved(handle: str, *, engine: bool = False) -> str:
+    """The name of the hub that a handle is, or can be taken for; empty when it is none."""
+    own = HUB_HANDLES if engine else HUB_HANDLES | ENGINE_HANDLES
+    return handle if handle in own else next((name for name in sorted(own) if passes_for(handle, name)), "")
+
+
+def reserved_name(name: str) -> str:
+    """The name of the hub that a person's name is, or can be taken for; empty when it is none."""
+    return reserved(plain(name))
 
 
 def seat(text: str) -> str:
@@ -97,6 +120,26 @@ def _room_name_fault(name: str) -> str:
     if len(name.encode()) > ROOM_NAME_BYTES:
         return f"it has {len(name.encode())} bytes in UTF-8, at most {ROOM_NAME_BYTES} are allowed"
     return ""
+
+
+def person_name(text: str) -> str:
+    """The name of a person as it is shown, trimmed and in NFC; empty stays empty. Refuses what deceives a reader."""
+    name = unicodedata.normalize("NFC", text.strip())
+    reason = _person_name_fault(name)
+    if reason:
+        raise Refusal("request.invalid", f"{name[:40]!r} can't be a person's name: {reason}")
+    return name
+
+
+def _person_name_fault(name: str) -> str:
+    if any(unicodedata.category(character) in {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"} for character in name):
+        return "it can't contain line breaks, control characters or letters that nobody knows"
+    if any(character in BLANK or _is_hidden(character) for character in name) or name.strip(JOINERS) != name:
+        return "it can't contain characters that nobody sees"
+    if _AS_HANDLE.search(unicodedata.normalize("NFKC", name)):
+        return "it can't name a handle with its @: handles are shown beside names"
+    word = mixed_alphabets(name)
+    return f"{word!r} mixes letters of several alphabets" if word else ""
 
 
 def _is_hidden(character: str) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mycelium.rooms.v1 import events_pb2, service_pb2, views_pb2
 from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
+from mycelium_rooms import commands_owning
+from mycelium_rooms.commands_names import Alike, check_member_handle, check_user_handle, person_name
 from mycelium_rooms.commands_text import (
     DESCRIPTION_CHARACTERS,
     NAME_CHARACTERS,
@@ -25,20 +27,29 @@ ALLOW_FROM = 100
 
 @dataclass(frozen=True)
 class Person:
-    """A user's entity, and whether an agent or engine somewhere has the handle."""
+    """A user's entity, and whether an agent or engine somewhere has the handle.
+
+    `alike` is for whom the handle can be taken, when it is new; `named_alike` for whom the name can.
+    """
 
     entity: Entity[events_pb2.UserState]
     is_agent: bool
+    alike: Alike | None = None
+    named_alike: list[Alike] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Membership:
-    """A member's entity, its room, whether the handle is a user's, and the room's handles that are like it."""
+    """A member's entity, its room, whether the handle is a user's, and the room's handles that are like it.
+
+    `alike` is for whom the handle can be taken, when it is new in the room.
+    """
 
     room: RoomRow
     entity: Entity[events_pb2.MemberState]
     is_user: bool
     near: list[str]
+    alike: Alike | None = None
 
     @property
     def member(self) -> views_pb2.Member | None:
@@ -48,15 +59,23 @@ class Membership:
 
 
 def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Context) -> Fact | Done:
-    """Refused when the handle can't be one, is an agent's, or (create only) is a user's: take another."""
-    handle = names.new_handle(request.handle)
+    """Refused when the handle can't be one, is an agent's, or (create only) is a user's: take another.
+
+    So is a name that can be taken for somebody else's, and a change of another's record.
+    """
+    handle = names.handle(request.handle)
     before = loaded.entity.state.user if loaded.entity.state else None
     if before and request.create_only:
         next_command = f"mycelium user show {handle}"
         raise Refusal("handle.taken", f"@{handle} is a user of this hub already", next=next_command)
+    commands_owning.check_user(handle, context, is_there=before is not None)
     if loaded.is_agent and not before:
         raise Refusal("handle.taken", f"@{handle} is taken on this hub; a user needs another handle")
-    name = line("name", request.name, NAME_CHARACTERS) if request.HasField("name") else before.name if before else ""
+    if not before:
+        check_user_handle(loaded.alike, handle, context)
+    name = before.name if before else ""
+    if request.HasField("name") and request.name.strip() != name:
+        name = person_name(request.name, handle, loaded.named_alike)
     team = line("team", request.team, NAME_CHARACTERS) if request.HasField("team") else before.team if before else ""
     if before and (name, team) == (before.name, before.team):
         return Done(service_pb2.SaveUserResponse(user=before))
@@ -78,11 +97,13 @@ def answer_save_user(event: events_pb2.UserSaved, _sequence: int) -> service_pb2
 
 def save_member(loaded: Membership, request: service_pb2.SaveMemberRequest, context: Context) -> Fact | Done:
     """Refused when the handle can't be one or belongs to another kind, or when there is no such member to change."""
-    handle, before = names.new_handle(request.handle), loaded.member
+    handle, before, state = names.handle(request.handle), loaded.member, loaded.entity.state
     if before is None and request.change_only:
         raise not_a_member(loaded, handle)
     kind = request.kind or (before.kind if before else views_pb2.MEMBER_KIND_AGENT)
     _check_kind(kind, handle, loaded)
+    check_member_handle(state, loaded.alike, handle, kind, context)
+    commands_owning.check_member(loaded.room, state, handle, context)
     _check_engine(kind, request, before)
     now = clock.to_timestamp(context.now)
     member = _changed(before, request, handle, kind)
@@ -147,8 +168,9 @@ def _changed(
         member.engine_kind = views_pb2.ENGINE_KIND_UNSPECIFIED
     elif request.engine_kind:
         member.engine_kind = request.engine_kind
-    if request.set_allow_from:
-        allowed = list(dict.fromkeys(names.handle(text) for text in request.allow_from))
+    if request.set_allow_from or request.add_allow_from:
+        kept = list(member.allow_from) if request.add_allow_from else []
+        allowed = list(dict.fromkeys([*kept, *map(names.handle, request.allow_from)]))
         if len(allowed) > ALLOW_FROM:
             raise Refusal("request.invalid", f"allow_from has {len(allowed)} handles, at most {ALLOW_FROM} are allowed")
         del member.allow_from[:]
@@ -161,10 +183,11 @@ def answer_save_member(event: events_pb2.MemberSaved, _sequence: int) -> service
 
 
 def remove_member(loaded: Membership, request: service_pb2.RemoveMemberRequest, context: Context) -> Fact | Done:
-    """Refused when there is no such member."""
-    handle = names.handle(request.handle)
-    if loaded.member is None:
+    """Refused when there is no such member, or it is not the caller's to remove."""
+    handle, state = names.handle(request.handle), loaded.entity.state
+    if loaded.member is None or state is None:
         raise not_a_member(loaded, handle)
+    commands_owning.check_removal(loaded.room, state, handle, context)
     event = events_pb2.MemberRemoved(
         room_id=loaded.room.id,
         handle=handle,

@@ -34,7 +34,7 @@ class Portable:
 def _check_member(event: events_pb2.MemberSaved) -> None:
     member = event.member
     _need(member.kind in views_pb2.MemberKind.values() and member.kind != 0, "a member of no kind")
-    names.new_handle(member.handle)
+    names.new_handle(member.handle, engine=member.kind == views_pb2.MEMBER_KIND_ENGINE)
     _times(member.created_at, member.updated_at)
 
 

@@ -10,6 +10,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
+from mycelium_rooms.commands_owning import check_deletion, check_settings
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
 from mycelium_rooms.model import RoomRow, settled_room
 
@@ -25,10 +26,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Named:
-    """A room and the entity of its name."""
+    """A room and the entity of its name, and whether who asks is a member."""
 
     room: RoomRow
     entity: Entity[events_pb2.NameState]
+    is_member: bool = False
 
 
 def create_room(
@@ -68,6 +70,8 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
         return Done(service_pb2.ChangeRoomResponse(room=room))
     if private and not room.private and not loaded.is_member:
         raise _would_vanish(loaded.room, speaker(context))
+    if private != room.private:
+        check_settings(loaded.room, context, is_member=loaded.is_member)
     event = events_pb2.RoomChanged(
         room_id=room.id,
         title=title,
@@ -98,9 +102,10 @@ def answer_change(event: events_pb2.RoomChanged, _sequence: int) -> service_pb2.
 
 
 def delete_room(loaded: Named, _request: service_pb2.DeleteRoomRequest, context: Context) -> Fact | Done:
-    """Refused when another call has deleted it already."""
+    """Refused when another call has deleted it already, or it is not the caller's to delete."""
     if loaded.entity.state is None or loaded.entity.state.room_id != loaded.room.id:
         raise _just_deleted(loaded.room)
+    check_deletion(loaded.room, context, is_member=loaded.is_member)
     event = events_pb2.RoomDeleted(
         room_id=loaded.room.id,
         deleted_by=handle_of(context),

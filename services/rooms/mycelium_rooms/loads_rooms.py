@@ -7,7 +7,7 @@ from mycelium_kernel import names, subjects
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.service import Context, Entity
 from mycelium_kernel.tables import Tables
-from mycelium_rooms import lookup
+from mycelium_rooms import looks, lookup
 from mycelium_rooms.commands_folders import Filing
 from mycelium_rooms.commands_people import Membership, Person
 from mycelium_rooms.commands_rooms import Named, Settings
@@ -39,7 +39,7 @@ def settings_subject(room_id: str) -> str:
 
 def for_delete_room(tables: Tables, request: service_pb2.DeleteRoomRequest, context: Context) -> Named:
     room = lookup.find_room(tables, request.room, context)
-    return Named(room, name_of(tables, room.name))
+    return Named(room, name_of(tables, room.name), lookup.is_member(tables, room, handle_of(context)))
 
 
 def for_file_room(tables: Tables, request: folders_pb2.FileRoomRequest, context: Context) -> Filing:
@@ -48,12 +48,14 @@ def for_file_room(tables: Tables, request: folders_pb2.FileRoomRequest, context:
     return Filing(room, tables.entity(subject, states_pb2.FolderState))
 
 
-def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, _context: Context) -> Person:
+def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, context: Context) -> Person:
     handle = names.handle(request.handle)
     sql = "SELECT 1 FROM member WHERE handle = ? AND has_left = 0 AND kind != ?"
     agent = tables.one(sql, handle, views_pb2.MEMBER_KIND_USER)
     subject = subjects.fact(ROOMS, subjects.HUB, "user", handle)
-    return Person(tables.entity(subject, events_pb2.UserState), agent is not None)
+    entity = tables.entity(subject, events_pb2.UserState)
+    alike = None if entity.state else looks.like_user(tables, handle, context)
+    return Person(entity, agent is not None, alike, looks.like_name(tables, request.name, handle))
 
 
 def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, context: Context) -> Membership:
@@ -70,4 +72,5 @@ def membership(tables: Tables, room: RoomRow, text: str) -> Membership:
     entity = tables.entity(subjects.fact(ROOMS, room.id, "member", handle), events_pb2.MemberState)
     present = entity.state is not None and not entity.state.left
     near = [] if present else lookup.near_members(tables, room, handle)
-    return Membership(room, entity, lookup.is_user(tables, handle), near)
+    alike = None if entity.state else looks.like_member(tables, room, handle)
+    return Membership(room, entity, lookup.is_user(tables, handle), near, alike)

@@ -95,12 +95,17 @@ def saved_user(event: events_pb2.UserSaved) -> views_pb2.User:
     )
 
 
-def join_member(_before: events_pb2.MemberState | None, event: events_pb2.MemberSaved) -> events_pb2.MemberState:
-    return events_pb2.MemberState(member=event.member)
+def join_member(before: events_pb2.MemberState | None, event: events_pb2.MemberSaved) -> events_pb2.MemberState:
+    added_by = event.saved_by if event.joined or before is None else before.added_by
+    return events_pb2.MemberState(member=event.member, added_by=added_by)
 
 
 def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.MemberRemoved) -> events_pb2.MemberState:
-    return events_pb2.MemberState(member=before.member if before else None, left=True)
+    state = events_pb2.MemberState()
+    if before:
+        state.CopyFrom(before)
+    state.left = True
+    return state
 
 
 def evolve_queue(before: events_pb2.QueueState | None, _event: object) -> events_pb2.QueueState:

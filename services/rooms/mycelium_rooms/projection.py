@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelium.rooms.v1 import events_pb2, views_pb2
 from mycelium_kernel import clock, names
+from mycelium_kernel.lookalikes import skeleton
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import joining, search
@@ -51,16 +52,18 @@ def folder_set(tables: Tables, event: events_pb2.FolderSet, _stored: Stored) -> 
 
 def user_saved(tables: Tables, event: events_pb2.UserSaved, _stored: Stored) -> None:
     tables.execute(
-        "INSERT OR REPLACE INTO user VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO user VALUES (?, ?, ?, ?, ?, ?, ?)",
         event.handle, event.name, event.team, clock.to_millis(event.created_at), clock.to_millis(event.updated_at),
+        skeleton(event.handle), skeleton(event.name),
     )  # fmt: skip
 
 
 def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored) -> None:
     member = event.member
     tables.execute(
-        "INSERT OR REPLACE INTO member VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
+        "INSERT OR REPLACE INTO member VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)",
         event.room_id, member.handle, member.kind, member.owner, member.team, member.paused, member.SerializeToString(),
+        skeleton(member.handle),
     )  # fmt: skip
 
 

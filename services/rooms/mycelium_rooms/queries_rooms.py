@@ -44,7 +44,7 @@ def list_rooms(
 
 def get_user(tables: Tables, request: service_pb2.GetUserRequest, context: Context) -> service_pb2.GetUserResponse:
     handle = names.handle(request.handle)
-    row = tables.one("SELECT * FROM user WHERE handle = ?", handle)
+    row = tables.one(f"{views.USER} WHERE handle = ?", handle)
     if row is None:
         raise Refusal("user.not_found", f"there is no user @{handle}", next=f"mycelium user create {handle}")
     user = views.user(row)
@@ -56,7 +56,7 @@ def get_user(tables: Tables, request: service_pb2.GetUserRequest, context: Conte
 def list_users(
     tables: Tables, request: service_pb2.ListUsersRequest, _context: Context
 ) -> service_pb2.ListUsersResponse:
-    sql = "SELECT * FROM user WHERE handle > ? ORDER BY handle LIMIT ?"
+    sql = f"{views.USER} WHERE handle > ? ORDER BY handle LIMIT ?"
     users = [views.user(row) for row in tables.all(sql, request.cursor, PAGE + 1)]
     following = users[PAGE - 1].handle if len(users) > PAGE else ""
     return service_pb2.ListUsersResponse(users=users[:PAGE], next=following)

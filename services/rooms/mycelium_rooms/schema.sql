@@ -29,8 +29,12 @@ CREATE TABLE user (
   name TEXT NOT NULL,
   team TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  looks TEXT NOT NULL,                -- skeleton of the handle
+  called TEXT NOT NULL                -- skeleton of the name
 ) WITHOUT ROWID;
+CREATE INDEX user_looks ON user (looks);
+CREATE INDEX user_called ON user (called);
 CREATE INDEX user_team ON user (lower(team));
 
 -- Members of rooms, also those who have left.
@@ -43,8 +47,10 @@ CREATE TABLE member (
   has_left INTEGER NOT NULL,          -- 1 when it has left
   paused INTEGER NOT NULL,            -- 1 when its deliveries wait until it is resumed
   record BLOB NOT NULL,               -- the Member as it was saved
+  looks TEXT NOT NULL,                -- skeleton of the handle
   PRIMARY KEY (room_id, handle)
 ) WITHOUT ROWID;
+CREATE INDEX member_looks ON member (looks);
 CREATE INDEX member_handle ON member (handle);
 CREATE INDEX member_owner ON member (owner);
 CREATE INDEX member_team ON member (room_id, lower(team));

@@ -12,6 +12,7 @@ MESSAGE = """SELECT sequence, message.room_id, message_id, sender_handle, conten
   metadata_json, mentions, message.created_at, edited_at, room.name, coalesce(user.name, ''), status, expires_at
   FROM message JOIN room ON room.room_id = message.room_id LEFT JOIN user ON user.handle = sender_handle"""
 
+USER = "SELECT handle, name, team, created_at, updated_at FROM user"
 ROOM = """SELECT room.room_id, room.name, title, private, created_by, room.created_at, last_message_at,
   (SELECT count(*) FROM member WHERE member.room_id = room.room_id AND has_left = 0), coalesce(folder, '')
   FROM room LEFT JOIN folder ON folder.room_id = room.room_id AND folder.handle = ?1"""  # for ?1, the handle that asks
@@ -88,7 +89,7 @@ def member(row: tuple[Any, ...]) -> views_pb2.Member:
 
 
 def user(row: tuple[Any, ...]) -> views_pb2.User:
-    """A row of the table `user`."""
+    """A row of `USER`."""
     handle, name, team, created_at, updated_at = row
     return views_pb2.User(
         handle=handle,

@@ -765,8 +765,11 @@ class MemberState(_message.Message):
 
     MEMBER_FIELD_NUMBER: _builtins.int
     LEFT_FIELD_NUMBER: _builtins.int
+    ADDED_BY_FIELD_NUMBER: _builtins.int
     left: _builtins.bool
     """Whether the member has left."""
+    added_by: _builtins.str
+    """Handle of who added it; empty when the caller gave none."""
     @_builtins.property
     def member(self) -> _views_pb2.Member:
         """The record, kept after the member has left."""
@@ -776,10 +779,11 @@ class MemberState(_message.Message):
         *,
         member: _views_pb2.Member | None = ...,
         left: _builtins.bool = ...,
+        added_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "member", b"member"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_by", b"added_by", "left", b"left", "member", b"member"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

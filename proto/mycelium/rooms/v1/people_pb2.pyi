@@ -252,6 +252,7 @@ class SaveMemberRequest(_message.Message):
     CHANGE_ONLY_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     ENGINE_KIND_FIELD_NUMBER: _builtins.int
+    ADD_ALLOW_FROM_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     handle: _builtins.str
@@ -278,6 +279,8 @@ class SaveMemberRequest(_message.Message):
     """Whether its deliveries wait until it is resumed."""
     engine_kind: _views_pb2.EngineKind.ValueType
     """Which engine it is, for a member of kind `ENGINE`; unspecified keeps what it was."""
+    add_allow_from: _builtins.bool
+    """Whether the given `allow_from` come to those that are there, rather than in their place."""
     @_builtins.property
     def allow_from(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Who may act for it; replaces the list when `set_allow_from`."""
@@ -299,10 +302,11 @@ class SaveMemberRequest(_message.Message):
         change_only: _builtins.bool = ...,
         paused: _builtins.bool | None = ...,
         engine_kind: _views_pb2.EngineKind.ValueType = ...,
+        add_allow_from: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_adapter", b"_adapter", "_cwd", b"_cwd", "_description", b"_description", "_notes", b"_notes", "_owner", b"_owner", "_paused", b"_paused", "_team", b"_team", "adapter", b"adapter", "cwd", b"cwd", "description", b"description", "notes", b"notes", "owner", b"owner", "paused", b"paused", "team", b"team"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adapter", b"_adapter", "_cwd", b"_cwd", "_description", b"_description", "_notes", b"_notes", "_owner", b"_owner", "_paused", b"_paused", "_team", b"_team", "adapter", b"adapter", "allow_from", b"allow_from", "change_only", b"change_only", "cwd", b"cwd", "description", b"description", "engine_kind", b"engine_kind", "handle", b"handle", "kind", b"kind", "notes", b"notes", "owner", b"owner", "paused", b"paused", "room", b"room", "set_allow_from", b"set_allow_from", "team", b"team"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adapter", b"_adapter", "_cwd", b"_cwd", "_description", b"_description", "_notes", b"_notes", "_owner", b"_owner", "_paused", b"_paused", "_team", b"_team", "adapter", b"adapter", "add_allow_from", b"add_allow_from", "allow_from", b"allow_from", "change_only", b"change_only", "cwd", b"cwd", "description", b"description", "engine_kind", b"engine_kind", "handle", b"handle", "kind", b"kind", "notes", b"notes", "owner", b"owner", "paused", b"paused", "room", b"room", "set_allow_from", b"set_allow_from", "team", b"team"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__adapter: _TypeAlias = _typing.Literal["adapter"]  # noqa: Y015
     _WhichOneofArgType__adapter: _TypeAlias = _typing.Literal["_adapter", b"_adapter"]  # noqa: Y015
