@@ -42,7 +42,11 @@ EVERYWHERE = (
     "handle.invalid",
     "host.refused",
     "origin.refused",
+    "token.missing",
+    "token.refused",
+    "handle.forbidden",
     "rate.limited",
+    "auth.unavailable",
     "unavailable",
     "deadline.passed",
     "internal",
@@ -95,13 +99,25 @@ SLUGS: dict[str, Slug] = {
     "memory.tag_invalid": Slug(422, "A tag can't be kept", "Change what `detail` names; nothing was written."),
     "presence.invalid": Slug(422, "That is no presence", "Send `state` idle, working or blocked, `ttl_s` 5 to 600."),
     "content.too_large": Slug(413, "The text is too large", "Send less: `detail` says how much is allowed."),
-    "auth.required": Slug(401, "Sign in first", "Send a token: `Authorization: Bearer ...`."),
+    "token.missing": Slug(401, "Sign in first", "Send a token: `Authorization: Bearer ...`."),
+    "token.refused": Slug(
+        401, "The token is not accepted", "Get a new one; `detail` says what is wrong with this one."
+    ),
     "auth.refused": Slug(403, "Not allowed for this caller", "Ask somebody who may, or sign in as somebody else."),
     "handle.unregistered": Slug(
         403, "The handle is not a registered agent or user", "Register it first; `next` holds the command."
     ),
     "handle.mismatch": Slug(
         403, "Two handles in one request", "Name one caller: header and body must name the same handle."
+    ),
+    "handle.forbidden": Slug(
+        403, "The token is another handle's", "Leave the handle out, or name the one that the token is for."
+    ),
+    "acting.forbidden": Slug(
+        403, "The caller may not act for this handle", "Have its owner name the caller as `owner` or in `allow_from`."
+    ),
+    "record.foreign": Slug(
+        403, "The record is somebody else's", "Ask whom `detail` names, or sign in as them; nothing was changed."
     ),
     "message.not_yours": Slug(403, "The message belongs to somebody else", "Only its sender can change a message."),
     "host.refused": Slug(
@@ -132,7 +148,12 @@ SLUGS: dict[str, Slug] = {
         405, "This address does not take that method", "Use one of the methods in header `Allow`."
     ),
     "room.name_taken": Slug(409, "The room name is taken", "Use that room, or choose another name."),
-    "handle.taken": Slug(409, "The handle is taken", "Choose another handle, or change the existing record."),
+    "handle.taken": Slug(
+        409,
+        "The handle is taken, or can be taken for another",
+        "Choose another handle, or change the existing record.",
+    ),
+    "name.taken": Slug(409, "The name can be taken for another's", "Choose another name; `detail` says whose it is."),
     "memory.key_taken": Slug(
         409,
         "A key that a disk may take for the same is there",
@@ -174,6 +195,9 @@ SLUGS: dict[str, Slug] = {
     "unavailable": Slug(
         503, "A part of the hub does not answer", "Retry after `Retry-After` seconds with the same key."
     ),
+    "auth.unavailable": Slug(
+        503, "Sign-in does not work at the moment", "Retry after `Retry-After` seconds; `/health` says what is set."
+    ),
     "store.full": Slug(
         507, "The hub's disk is full", "Free space on the hub's disk, then retry after `Retry-After` seconds."
     ),
@@ -201,10 +225,20 @@ def document(slug: str, detail: str, next_command: str = "", **extras: Any) -> d
 def response(body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """A problem document as an answer."""
     all_headers = dict(headers or {})
+    if body["status"] == 401:
+        all_headers.setdefault("WWW-Authenticate", _challenge(body))
     if body["status"] in RETRY_AFTER_S:
         all_headers.setdefault("Retry-After", RETRY_AFTER_S[body["status"]])
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     return Response(content, int(body["status"]), all_headers, MEDIA_TYPE)
+
+
+def _challenge(body: Mapping[str, Any]) -> str:
+    """What a 401 asks for (RFC 6750): a token, and what was wrong with the one that was sent."""
+    if body["slug"] == "token.missing":
+        return "Bearer"
+    why = "".join(character for character in str(body["detail"]) if " " <= character <= "~" and character not in '"\\')
+    return f'Bearer error="invalid_token", error_description="{why}"'
 
 
 def of_refusal(refusal: Refusal) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async def list_engines(
     summary="Add an engine, or change one that is there",
     responses={
         200: {"model": schemas.Engine, "description": "It was there; the given fields were changed."},
-        **problems.responses("room.not_found", "handle.taken", *problems.WRITING),
+        **problems.responses("room.not_found", "handle.taken", "record.foreign", *problems.WRITING),
     },
 )
 async def add_engine(room: str, body: schemas.NewEngine, call: Caller) -> Response:
@@ -67,7 +67,9 @@ async def get_engine(room: str, handle: str, call: Caller) -> Response:
     "/{handle}",
     status_code=204,
     summary="Remove an engine",
-    responses=problems.responses("room.not_found", "member.not_found", "engine.not_found", *problems.WRITING),
+    responses=problems.responses(
+        "room.not_found", "member.not_found", "engine.not_found", "record.foreign", *problems.WRITING
+    ),
 )
 async def remove_engine(room: str, handle: str, call: Caller) -> Response:
     await _find(call, room, handle)

@@ -41,11 +41,13 @@ async def list_members(room: str, wanted: Annotated[schemas.MemberFilter, Query(
     summary="Add a member, or change one that is there",
     responses={
         200: {"model": schemas.Member, "description": "It was there; the given fields were changed."},
-        **problems.responses("room.not_found", "handle.taken", "user.not_found", *problems.WRITING),
+        **problems.responses("room.not_found", "handle.taken", "user.not_found", "record.foreign", *problems.WRITING),
     },
 )
 async def add_member(room: str, body: schemas.NewMember, call: Caller) -> Response:
-    reply = await call.ask(_save(room, body.handle, body), service_pb2.SaveMemberResponse)
+    request = _save(room, body.handle, body)
+    request.add_allow_from, request.set_allow_from = request.set_allow_from, False
+    reply = await call.ask(request, service_pb2.SaveMemberResponse)
     status = 201 if reply.message.joined else 200
     return answer(await _shown(call, room, body.handle), status, sequence=reply.sequence)
 
@@ -64,7 +66,7 @@ async def get_member(room: str, handle: str, call: Caller) -> Response:
     "/{handle}",
     response_model=schemas.Member,
     summary="Change a member's record",
-    responses=problems.responses("room.not_found", "member.not_found", *problems.WRITING),
+    responses=problems.responses("room.not_found", "member.not_found", "record.foreign", *problems.WRITING),
 )
 async def change_member(room: str, handle: str, body: schemas.MemberChange, call: Caller) -> Response:
     request = _save(room, handle, body)
@@ -77,7 +79,7 @@ async def change_member(room: str, handle: str, body: schemas.MemberChange, call
     "/{handle}",
     status_code=204,
     summary="Remove a member",
-    responses=problems.responses("room.not_found", "member.not_found", *problems.WRITING),
+    responses=problems.responses("room.not_found", "member.not_found", "record.foreign", *problems.WRITING),
 )
 async def remove_member(room: str, handle: str, call: Caller) -> Response:
     request = service_pb2.RemoveMemberRequest(room=room, handle=handle)

@@ -56,7 +56,9 @@ async def get_room(room: str, call: Caller) -> Response:
     "/{room}",
     response_model=schemas.Room,
     summary="Set a room's title or privacy, or the caller's own folder for it",
-    responses=problems.responses("room.not_found", "handle.mismatch", "handle.unregistered", *problems.WRITING),
+    responses=problems.responses(
+        "room.not_found", "handle.mismatch", "handle.unregistered", "record.foreign", *problems.WRITING
+    ),
 )
 async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Response:
     caller, sequence = call.by(body.handle), 0
@@ -79,7 +81,7 @@ async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Resp
     "/{room}",
     status_code=204,
     summary="Delete a room and everything in it",
-    responses=problems.responses("room.not_found", *problems.WRITING),
+    responses=problems.responses("room.not_found", "record.foreign", *problems.WRITING),
 )
 async def delete_room(room: str, call: Caller) -> Response:
     reply = await call.ask(service_pb2.DeleteRoomRequest(room=room), service_pb2.DeleteRoomResponse)

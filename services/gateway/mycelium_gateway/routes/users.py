@@ -26,7 +26,7 @@ async def list_users(call: Caller, cursor: str = "") -> Response:
     status_code=201,
     response_model=schemas.User,
     summary="Add a person",
-    responses=problems.responses("handle.taken", *problems.WRITING),
+    responses=problems.responses("handle.taken", "name.taken", "record.foreign", *problems.WRITING),
 )
 async def create_user(body: schemas.NewUser, call: Caller) -> Response:
     request = service_pb2.SaveUserRequest(handle=body.handle, name=body.name, team=body.team, create_only=True)
@@ -40,7 +40,7 @@ async def create_user(body: schemas.NewUser, call: Caller) -> Response:
     summary="Add a person or change their record",
     responses={
         201: {"model": schemas.User, "description": "The record was made."},
-        **problems.responses("handle.taken", *problems.WRITING),
+        **problems.responses("handle.taken", "name.taken", "record.foreign", *problems.WRITING),
     },
 )
 async def save_user(handle: str, body: schemas.UserChange, call: Caller) -> Response:

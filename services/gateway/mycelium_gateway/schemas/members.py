@@ -45,7 +45,7 @@ class NewMember(Body):
     owner: WrittenHandle | None = Field(None, description="Handle of the user it belongs to.", examples=["avery"])
     team: str | None = Field(None, description="Team it belongs to.")
     allow_from: list[WrittenHandle] | None = Field(
-        None, fail_fast=True, description="Handles that may act for it; replaces the list."
+        None, fail_fast=True, description="Handles that may act for it; they come to those of the record."
     )
     notes: str | None = Field(None, description="Notes for the agent itself.")
     paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
@@ -60,7 +60,9 @@ class MemberChange(Body):
     adapter: str | None = None
     owner: WrittenHandle | None = None
     team: str | None = None
-    allow_from: list[WrittenHandle] | None = Field(None, fail_fast=True)
+    allow_from: list[WrittenHandle] | None = Field(
+        None, fail_fast=True, description="Handles that may act for it; replaces the list."
+    )
     notes: str | None = None
     paused: bool | None = Field(None, description="Whether its deliveries wait until it is resumed.")
 
