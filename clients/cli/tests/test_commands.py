@@ -45,6 +45,8 @@ def test_the_documented_commands_are_there() -> None:
             "receipts",
             "messages receipts",
             "iam",
+            "login",
+            "logout",
             "whoami",
             "up",
             "down",

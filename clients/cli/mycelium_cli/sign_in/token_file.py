@@ -85,15 +85,15 @@ def _read() -> dict[str, Any]:
     """The rows; a file that isn't there, or is none of ours, has none."""
     rows: object = {}
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    with suppress(OSError, ValueError, AttributeError, RecursionError):
-        with open(os.open(path(), flags), encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                return {}
-            if mode & 0o077:  # copied here, or made by hand: others must not read it
-                with suppress(OSError):
-                    os.fchmod(file.fileno(), 0o600)
-            rows = json.load(file).get("hubs")
+    broken = (OSError, ValueError, AttributeError, RecursionError)
+    with suppress(*broken), open(os.open(path(), flags), encoding="utf-8") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            return {}
+        if mode & 0o077:  # copied here, or made by hand: others must not read it
+            with suppress(OSError):
+                os.fchmod(file.fileno(), 0o600)
+        rows = json.load(file).get("hubs")
     return rows if isinstance(rows, dict) else {}
 
 

@@ -1,0 +1,30 @@
+"""Telling the issuer that a sign-in is over (RFC 7009), as far as it listens."""
+
+from mycelium_cli import config
+from mycelium_cli.errors import Failure
+from mycelium_cli.sign_in import asking
+from mycelium_cli.sign_in.asking import Program
+from mycelium_cli.sign_in.token_file import Person
+
+_WITHIN_S = 5.0
+
+
+def revoke(person: Person) -> str:
+    """Revoke what renews the sign-in, and the token; why it was not to be done, in one line."""
+    if not person.revocation_endpoint:
+        return ""
+    secret = str(config.effective("login.client_secret").value)
+    program = Program(person.client_id, secret, person.by_basic)
+    for kind, token in (("refresh_token", person.refresh_token), ("access_token", person.access_token)):
+        if not token:
+            continue
+        try:
+            said = asking.post(
+                person.revocation_endpoint, {"token": token, "token_type_hint": kind}, program, _WITHIN_S
+            )
+        except Failure as failure:
+            return f"{failure.cause}; it was not told, so the token is good until it expires"
+        # A token that can't be revoked, being self-contained, ends by its time: nothing to worry about.
+        if said.status >= 400 and kind == "refresh_token":
+            return f"{person.issuer} did not revoke the sign-in ({said.error}); it ends by its time"
+    return ""
