@@ -45,10 +45,11 @@ def path(*parts: str, **query: str | int | list[str]) -> str:
 
 
 class Api:
-    """The hub at an address; one connection a request."""
+    """The hub at an address; one connection a request. With a token every request is signed in by it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = "") -> None:
         self.url = url
+        self.signed_in = {"Authorization": f"Bearer {token}"} if token else {}
         there = urlsplit(url)
         self.host, self.port = str(there.hostname), there.port or 80
 
@@ -66,7 +67,7 @@ class Api:
     ) -> Reply:
         """One request; bytes go as they are, anything else as JSON."""
         said = {"Mycelium-Handle": handle, "Mycelium-Session": session, "Idempotency-Key": key}
-        sent = {name: value for name, value in said.items() if value} | (headers or {})
+        sent = self.signed_in | {name: value for name, value in said.items() if value} | (headers or {})
         content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         if content is not None:
             sent.setdefault("Content-Type", "application/json")
@@ -118,7 +119,8 @@ class Stream:
     def __init__(self, api: Api, target: str, last_id: str, within_s: float, handle: str) -> None:
         self._line = HTTPConnection(api.host, api.port, timeout=within_s)
         said = {"Last-Event-ID": last_id, "Mycelium-Handle": handle}
-        headers = {"Accept": "text/event-stream"} | {name: value for name, value in said.items() if value}
+        headers = {"Accept": "text/event-stream", **api.signed_in}
+        headers |= {name: value for name, value in said.items() if value}
         try:
             self._answer = self._begin(target, headers)
         except BaseException:
