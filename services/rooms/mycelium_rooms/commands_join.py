@@ -12,6 +12,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
+from mycelium_rooms.commands_names import check_member_handle
 from mycelium_rooms.commands_people import Membership
 from mycelium_rooms.model import RoomRow
 
@@ -34,9 +35,10 @@ class Coming:
 
 def make_join_code(loaded: Coming, request: join_pb2.MakeJoinCodeRequest, context: Context) -> Fact | Done:
     """Refused when the handle is no agent's, or the caller has signed in as somebody who may not act for it."""
-    handle = names.new_handle(request.handle)
-    _check_agent(loaded.membership, handle, context)
-    _check_acting(loaded.membership, handle, context)
+    handle, membership = names.handle(request.handle), loaded.membership
+    check_member_handle(membership.entity.state, membership.alike, handle, views_pb2.MEMBER_KIND_AGENT, context)
+    _check_agent(membership, handle, context)
+    _check_acting(membership, handle, context)
     event = join_pb2.JoinCodeMade(
         room_id=loaded.room.id,
         handle=handle,
@@ -101,6 +103,8 @@ def _is_good(loaded: Coming, request: join_pb2.UseJoinCodeRequest, context: Cont
     if state is None or not hmac.compare_digest(state.code_digest, request.code_digest):
         return False
     is_agent = not loaded.membership.is_user and (member is None or member.kind == views_pb2.MEMBER_KIND_AGENT)
+    if loaded.membership.alike and state.made_by != loaded.handle:  # who came meanwhile, and looks the same
+        return False
     in_time = clock.to_timestamp(context.now).ToMilliseconds() < state.expires_at.ToMilliseconds()
     return is_agent and in_time and state.used_by in {"", request.request_digest}
 

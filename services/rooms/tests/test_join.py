@@ -172,6 +172,14 @@ def test_a_handle_that_became_a_persons_meanwhile_is_not_joined(demo: Hub) -> No
     demo.refused("join.refused", use())
 
 
+def test_a_handle_that_can_be_taken_for_another_is_not_joined(demo: Hub) -> None:
+    """Neither when the code is made nor when somebody who looks the same came since."""
+    demo.refused("handle.taken", make("eng1neer"), "avery")
+    demo.ask(make("sc0ut"), "avery")
+    demo.agent("scout")
+    demo.refused("join.refused", use())
+
+
 def test_who_signed_in_makes_codes_for_whom_they_may_act(demo: Hub) -> None:
     """Itself, its owner, whom it lets; where nobody signed in, whoever sees the room."""
     demo.agent("mine", owner="avery")
