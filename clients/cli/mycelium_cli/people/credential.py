@@ -41,7 +41,10 @@ _LONGEST = 10_000
 @click.option("--client-id", metavar="ID", help="The client's id at its issuer; default: the handle.")
 @click.option("--issuer", metavar="URL", help="The issuer of this agent alone; default: agent_auth.issuer.")
 @click.argument("handle")
-def set_secret(here: Here, *, secret_stdin: bool, client_id: str | None, issuer: str | None, handle: str) -> None:
+@click.argument("typed", nargs=-1, metavar="")
+def set_secret(
+    here: Here, *, secret_stdin: bool, client_id: str | None, issuer: str | None, handle: str, typed: tuple[str, ...]
+) -> None:
     """Give an agent the secret of its client.
 
     From then on commands that act as this agent send its token, also from a shell where a person is signed in. The
@@ -49,6 +52,9 @@ def set_secret(here: Here, *, secret_stdin: bool, client_id: str | None, issuer:
     only you can read.
     """
     who = context.handle_of(handle)
+    if typed:  # click would repeat it
+        cause = "a secret does not go on the command line, where others can read it: take another one"
+        raise usage(cause, f"mycelium agent credential set {who}")
     own = config.checked_url(issuer, "--issuer") if issuer else ""
     chosen = _plain(client_id, "--client-id") if client_id else who
     credential = Credential(chosen, _asked(who, from_stdin=secret_stdin), own)

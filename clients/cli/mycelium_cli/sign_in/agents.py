@@ -95,17 +95,16 @@ def _obtained(handle: str, grant: Grant, refused: str | None, hub: str) -> Value
     kept = agent_tokens.read(handle, asked_as)
     if _serves(kept, hub, refused):
         return Value(kept.token, grant.source)
-    if refused is None and time.monotonic() < _not_before.get((handle, hub), 0.0):
-        return None
-    try:
-        token = _renewed(handle, grant, asked_as, refused, hub)
-    except NoToken as why:
-        token = ""
-        _tell(f"@{handle} has no token: {why}. Going on without. Next: mycelium agent credential show {handle}")
-    if not token:
-        _not_before[handle, hub] = time.monotonic() + _AGAIN_S
-        return None
-    return Value(token, grant.source)
+    usable = kept.token != refused and hub in kept.hubs and time.time() < kept.expires_at
+    token = kept.token if usable else ""  # its last seconds are better than nothing
+    if refused is not None or time.monotonic() >= _not_before.get((handle, hub), 0.0):
+        try:
+            token = _renewed(handle, grant, asked_as, refused, hub)
+        except NoToken as why:
+            if not token:
+                _tell(f"@{handle} has no token: {why}. Going on without. Next: mycelium agent credential show {handle}")
+            _not_before[handle, hub] = time.monotonic() + _AGAIN_S
+    return Value(token, grant.source) if token else None
 
 
 def _serves(kept: "Kept", hub: str, refused: str | None) -> bool:
@@ -121,6 +120,7 @@ def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None
         if _serves(kept, hub, refused):
             return kept.token
         if not _trusted(hub, grant.issuer, known=hub in kept.hubs):
+            _not_before[handle, hub] = time.monotonic() + _AGAIN_S
             return ""
         if not kept.is_good(time.time()) or kept.token == refused:
             if kept.failed_at >= since_s:
@@ -129,8 +129,6 @@ def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None
                 issued = client_grant.ask(grant)
             except NoToken as why:
                 agent_tokens.write(handle, kept._replace(failed_at=time.time(), why=str(why)))
-                if kept.token and kept.token != refused and time.time() < kept.expires_at:
-                    return kept.token  # its last seconds are better than nothing
                 raise
             # Every hub says anew whether it trusts the issuer: another one may answer at that address by now.
             kept = agent_tokens.Kept(asked_as, issued.token, time.time() + issued.lasts_s, issued.lasts_s)
@@ -139,6 +137,7 @@ def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None
 
 
 def _trusted(hub: str, issuer: str, *, known: bool) -> bool:
+    """Whether the hub trusts the issuer. Where nobody has to sign in it gets no token either, and nothing is told."""
     from mycelium_cli.sign_in import trust
 
     said = trust.asked(hub, issuer)

@@ -1,21 +1,14 @@
 """One token by the client_credentials grant: the issuer's document, then its token endpoint.
 
-Written on the command's own connections, which know proxies and time-outs: two small requests, for which a library of
-OAuth would take longer to load than they take. Nothing that an issuer says is shown but its error code, so a secret
-that it repeats goes nowhere.
+Nothing that an issuer says is shown but its error code, so a secret that it repeats goes nowhere.
 """
 
-import json
 import re
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from typing import NamedTuple
 
 from mycelium_cli.output import clean_line
-from mycelium_cli.transport import Cut, Line, Request, Unreached
+from mycelium_cli.sign_in import asking
 
-_ANSWER_S = 10.0
-_WHOLE_S = 15.0
-_LARGEST = 1_000_000
 _LONGEST_TOKEN = 16_000
 _UNSAID_S = 60.0  # how long a token is taken to last whose issuer doesn't say
 _LONGEST_S = 86_400.0
@@ -48,25 +41,27 @@ class Issued(NamedTuple):
 
 def ask(grant: Grant) -> Issued:
     """A new token from the issuer, or `NoToken`."""
-    about = _document(grant.issuer)
-    endpoint = str(about.get("token_endpoint") or "")
-    _check_endpoint(grant.issuer, endpoint)
-    offered = about.get("token_endpoint_auth_methods_supported")
-    ways = [way for way in (_BASIC, _POST) if not isinstance(offered, list) or way in offered] or [_BASIC]
-    status = 0
-    answer: dict[str, Any] = {}
-    for way in ways:
-        status, answer = _post(grant, endpoint, way)
-        if answer.get("error") not in {"invalid_client", "unauthorized_client"}:
-            break
-    return _issued(grant, status, answer)
+    try:
+        endpoint, first, *rest = _endpoint(grant.issuer)
+        said = _post(grant, endpoint, first)
+        if said.document.get("error") in {"invalid_client", "unauthorized_client"} and rest:
+            said = _post(grant, endpoint, *rest)  # it may take the secret in one of the two ways alone
+    except asking.Silent as silent:
+        raise NoToken(silent.cause) from None
+    return _issued(grant, said)
 
 
-def _issued(grant: Grant, status: int, answer: dict[str, Any]) -> Issued:
-    if status != 200:
+def _post(grant: Grant, endpoint: str, way: str) -> asking.Said:
+    form = {"grant_type": "client_credentials", "scope": grant.scopes, "audience": grant.audience}
+    return asking.post(endpoint, form, asking.Program(grant.client_id, grant.secret, by_basic=way == _BASIC))
+
+
+def _issued(grant: Grant, said: asking.Said) -> Issued:
+    answer = said.document
+    if said.status != 200:
         code = str(answer.get("error") or "")
-        said = code if _CODE.fullmatch(code) else f"status {status}"
-        raise NoToken(f"{grant.issuer} gives {clean_line(grant.client_id)} no token ({said})")
+        told = code if _CODE.fullmatch(code) else f"status {said.status}"
+        raise NoToken(f"{grant.issuer} gives the client {clean_line(grant.client_id)} none ({told})")
     token = answer.get("access_token")
     kind = str(answer.get("token_type") or "bearer").lower()
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or len(token) > _LONGEST_TOKEN or kind != "bearer":
@@ -78,60 +73,21 @@ def _issued(grant: Grant, status: int, answer: dict[str, Any]) -> Issued:
     return Issued(token, min(max(lasts_s, 1.0), _LONGEST_S))
 
 
-def _document(issuer: str) -> dict[str, Any]:
-    """What the issuer says of itself; it must be the one that was asked for."""
-    status, about = _exchange(issuer, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    named = str(about.get("issuer") or "")
-    if status != 200 or not named:
-        raise NoToken(f"{issuer} does not answer as an OIDC issuer (status {status})")
+def _endpoint(issuer: str) -> list[str]:
+    """Where the issuer gives tokens, then how a client may prove itself there, one way or two.
+
+    The issuer must be the one that was asked for.
+    """
+    said = asking.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    named = str(said.document.get("issuer") or "")
+    if said.status != 200 or not named:
+        raise NoToken(f"{issuer} does not answer as an OIDC issuer (status {said.status})")
     if named.rstrip("/") != issuer.rstrip("/"):
-        raise NoToken(f"{issuer} calls itself {clean_line(named)[:200]}: use that as agent_auth.issuer")
-    return about
-
-
-def _check_endpoint(issuer: str, endpoint: str) -> None:
-    """A secret goes to an http or https address only, and never from https to http."""
+        raise NoToken(f"{issuer} calls itself {clean_line(named)[:200]}: that belongs in agent_auth.issuer")
+    endpoint = str(said.document.get("token_endpoint") or "")
     scheme = endpoint.partition("://")[0]
     if scheme not in {"http", "https"} or (issuer.startswith("https:") and scheme != "https"):
         raise NoToken(f"{issuer} names no token endpoint that a secret may be sent to")
-
-
-def _post(grant: Grant, endpoint: str, way: str) -> tuple[int, dict[str, Any]]:
-    from base64 import b64encode
-
-    form = {"grant_type": "client_credentials", "scope": grant.scopes, "audience": grant.audience}
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    if way == _BASIC:  # each part in the form's own encoding first (RFC 6749, 2.3.1)
-        pair = f"{quote(grant.client_id, safe='')}:{quote(grant.secret, safe='')}"
-        headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
-    else:
-        form |= {"client_id": grant.client_id, "client_secret": grant.secret}
-    body = urlencode({name: value for name, value in form.items() if value}).encode()
-    return _exchange(grant.issuer, endpoint, headers, body)
-
-
-def _exchange(
-    issuer: str, url: str, headers: dict[str, str] | None = None, body: bytes | None = None
-) -> tuple[int, dict[str, Any]]:
-    """One request, no redirects: the status, and the answer's object."""
-    from http.client import HTTPException
-
-    place = urlsplit(url)
-    target = place.path + (f"?{place.query}" if place.query else "")
-    line = Line(f"{place.scheme}://{place.netloc}")
-    request = Request("POST" if body is not None else "GET", target or "/", _ACCEPT | (headers or {}), body)
-    try:
-        response = line.ask(request, _ANSWER_S, _WHOLE_S)
-        content = response.read(_LARGEST)
-    except (Unreached, Cut, OSError, HTTPException) as error:
-        raise NoToken(f"{issuer} can't be reached ({line.too_slow or error})") from None
-    finally:
-        line.close()
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        found = None
-    return response.status, found if isinstance(found, dict) else {}
-
-
-_ACCEPT = {"Accept": "application/json", "User-Agent": "mycelium-cli"}
+    offered = said.document.get("token_endpoint_auth_methods_supported")
+    ways = [way for way in (_BASIC, _POST) if not isinstance(offered, list) or way in offered]
+    return [endpoint, *(ways or [_BASIC])]
