@@ -74,8 +74,9 @@ def find(key: str) -> Setting:
     settings = known()
     if key in settings:
         return settings[key]
-    last = key.rpartition(".")[2]
+    table, _, last = key.rpartition(".")
     ending = [name for name in settings if name.endswith(f"_{last}")]  # runtime.port: runtime.backend_port
+    ending = [name for name in ending if name.startswith(f"{table}.")] or ending
     meant = ending[0] if len(ending) == 1 else nearest(key, list(settings))
     meant = meant or nearest(key, [name.rpartition(".")[2] for name in settings])
     full = next((name for name in settings if name == meant or name.endswith(f".{meant}")), "") if meant else ""
