@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Mapping
 
+from mycelium_gateway.auth_settings import AUTH_SETTINGS, auth_settings
 from mycelium_gateway.service import NAME, service
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import program
@@ -33,6 +34,7 @@ SETTINGS = (
         "gateway.late", "str", "", "Those of them that begin after the hub answers; they may be silent at first.",
         unit="names", scope="service",
     ),
+    *AUTH_SETTINGS,
 )  # fmt: skip
 
 
@@ -47,6 +49,8 @@ def build(values: Mapping[str, Value]) -> Service:
             listener=socket.socket(fileno=number) if number >= 0 else None,
             allowed_hosts=tuple(str(values["gateway.allowed_hosts"]).replace(",", " ").split()),
             services={name: int(count or 1) for name, _, count in counts},
+            auth=auth_settings(values),
+            trusted_proxies=str(values["runtime.trusted_proxies"]),
             late=frozenset(str(values["gateway.late"]).replace(",", " ").split()),
         )
     )

@@ -1,13 +1,16 @@
 """Who calls, under which key, and how a route asks a service in that caller's name.
 
-While sign-in is off the header `Mycelium-Handle` says who calls. A body may name the caller too; then both must be
-the same handle, so that no request is half one member's and half another's.
+The caller is who the token says. Without one, while sign-in is off or on the hub's own machine, the header
+`Mycelium-Handle` says it. A body may name the caller too. All must be the same handle, so that no request is half one
+member's and half another's; only who waits or is present may do so for an agent that lets it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -16,6 +19,8 @@ from fastapi import Depends
 from google.protobuf.message import Message
 from starlette.requests import Request
 
+from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_gateway.identity import AGENT, Identity
 from mycelium_kernel import names
 from mycelium_kernel.bus import TIMEOUT_S, Reply
 from mycelium_kernel.clock import new_id
@@ -38,11 +43,18 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Call:
-    """One request: the gateway that it came through, its caller and its key."""
+    """One request: the gateway that it came through, its caller and its key.
+
+    `identity` is who the token says. `claimed` is another handle that the header names all the same, and `principal`
+    the call of who acts for the actor here.
+    """
 
     gateway: Gateway
     actor: Actor
     key: str
+    identity: Identity | None = None
+    claimed: str = ""
+    principal: Call | None = None
 
     async def ask(
         self, request: Message, response: type[R], *, step: str = "", timeout_s: float = TIMEOUT_S
@@ -63,11 +75,15 @@ class Call:
         """The call, made by the handle that its body names (None: it names none)."""
         if handle is None:
             return self
-        named = names.handle(handle)
-        if self.actor.handle and named != self.actor.handle:
-            raise Refusal("handle.mismatch", f"the header says @{self.actor.handle}, the body @{named}")
-        session = self.actor.session or named
-        return replace(self, actor=Actor(named, session))
+        named, session = _speaker(handle)
+        own = self.actor
+        if self.identity and named != own.handle:
+            raise _forbidden(own.handle, named)
+        if own.handle and named != own.handle:
+            raise Refusal("handle.mismatch", f"the header says @{own.handle}, the body @{named}")
+        if own.session not in {"", own.handle}:  # it was sent by itself
+            session = own.session
+        return replace(self, actor=replace(own, handle=named, session=session))
 
     def named(self, handle: str | None, field: str = "handle") -> Call:
         """Like `by`, for what only somebody can do."""
@@ -76,15 +92,79 @@ class Call:
             raise Refusal("handle.missing", f"say who calls: header {HANDLE_HEADER}, or body.{field}")
         return call
 
+    async def acting(self, room: str, handle: str | None) -> Call:
+        """Like `named`, for waiting and being there: the handle may be of an agent of the room that lets the caller."""
+        if self.identity is None:
+            return self.named(handle)
+        wanted = [_speaker(written) for written in (handle, self.claimed) if written]
+        if not wanted or wanted[0][0] == wanted[-1][0] == self.actor.handle:
+            return self.by(handle)
+        named, session = wanted[0]
+        if named != wanted[-1][0]:
+            raise _forbidden(wanted[-1][0], named)
+        if self.actor.session not in {"", self.actor.handle}:
+            session = self.actor.session
+        call = replace(self, actor=Actor(named, session, AGENT), claimed="", principal=replace(self, claimed=""))
+        await call.confirm(room)
+        return call
+
+    async def confirm(self, room: str) -> None:
+        """Refused when the caller acts for an agent that does not let it, or not any more."""
+        if self.principal is None:
+            return
+        own, handle = self.principal.actor.handle, self.actor.handle
+        request = service_pb2.GetMemberRequest(room=room, handle=handle)
+        try:
+            member = (await self.principal.ask(request, service_pb2.GetMemberResponse)).message.member
+        except Refusal as refusal:
+            if refusal.slug != "member.not_found":
+                raise
+            member = views_pb2.Member()
+        if member.kind != views_pb2.MEMBER_KIND_AGENT or own not in {member.owner, *member.allow_from}:
+            next_command = f"mycelium agent create {handle} --room {shlex.quote(room)} --allow-from {own}"
+            detail = f"@{own} is neither the owner of @{handle} in {room!r} nor in its allow-from"
+            raise Refusal("acting.forbidden", detail, next_command)
+
+    def lasts_s(self) -> float:
+        """For how many seconds the caller's token is good; without one, for ever."""
+        if self.identity is None or not self.identity.expires_at:
+            return math.inf
+        return max(0.0, self.identity.expires_at - self.gateway.clock().timestamp())
+
 
 async def read_call(request: Request) -> Call:
-    """The call that a request's headers describe."""
+    """The call that a request's headers describe. Refused when they name another handle than the token."""
+    call = await read_acting(request)
+    if call.claimed:
+        raise _forbidden(call.actor.handle, _speaker(call.claimed)[0])
+    return call
+
+
+async def read_acting(request: Request) -> Call:
+    """The same for what may be done for another: the route says by `acting` whom it is for."""
     sent = _headers(request.scope["headers"])
-    handle = sent.get(READ_HANDLE, "")
-    named = names.handle(handle) if handle else ""
-    session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER)
+    handle, claimed = sent.get(READ_HANDLE, ""), ""
+    named, own_session = _speaker(handle) if handle else ("", "")
+    identity: Identity | None = request.scope.get("state", {}).get("identity")
+    if identity:
+        if named and named != identity.handle:
+            claimed, own_session = handle, ""
+        named = identity.handle
+    session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER) or own_session or named
     key = _token(sent.get(READ_KEY, ""), KEY_HEADER)
-    return Call(request.app.state.gateway, Actor(named, session or named), key or new_id())
+    actor = Actor(named, session, identity.proven if identity else "")
+    return Call(request.app.state.gateway, actor, key or new_id(), identity, claimed)
+
+
+def _speaker(written: str) -> tuple[str, str]:
+    """The handle that somebody goes by, and the session: `alice#a8f3` is alice on one of her machines."""
+    handle, mark, session = written.partition("#")
+    named = names.handle(handle)
+    return named, names.queue(named, names.seat(session)) if mark else named
+
+
+def _forbidden(own: str, named: str) -> Refusal:
+    return Refusal("handle.forbidden", f"the token is @{own}'s, and the request names @{named}")
 
 
 def _headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
@@ -107,3 +187,4 @@ def _token(written: str, header: str) -> str:
 
 
 Caller = Annotated[Call, Depends(read_call)]
+Acting = Annotated[Call, Depends(read_acting)]

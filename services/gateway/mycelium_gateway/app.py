@@ -46,6 +46,7 @@ from mycelium_gateway.routes import (
     users,
 )
 from mycelium_gateway.settings import GatewaySettings
+from mycelium_gateway.signing_in import SigningInMiddleware
 from mycelium_kernel.errors import Internal, Refusal, Unavailable
 
 # The busiest first: an address is looked for in this order.
@@ -100,6 +101,7 @@ def create(names: Names, version: str, gateway: Gateway | None = None) -> FastAP
             Middleware(GuardMiddleware),
             Middleware(OriginMiddleware, names=names),
             Middleware(AddressMiddleware),
+            Middleware(SigningInMiddleware, gateway=gateway),
             Middleware(LoadMiddleware, settings=gateway.settings if gateway else GatewaySettings()),
             Middleware(BodyLimitMiddleware),
             Middleware(HeadMiddleware),

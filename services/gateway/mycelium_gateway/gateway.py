@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mycelium_gateway.identity import Identity
 from mycelium_gateway.joining import Leaving
 from mycelium_gateway.live import Live
 from mycelium_gateway.presence import Presence
 from mycelium_gateway.settings import GatewaySettings
+from mycelium_gateway.tokens import Tokens
 from mycelium_gateway.waits import Waits
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import Clock
@@ -34,6 +36,7 @@ class Gateway:
     waits: Waits
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
+    tokens: Tokens
     joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))
     leaving: Leaving = field(default_factory=Leaving)
     began: float = field(default_factory=time.monotonic)
@@ -41,3 +44,7 @@ class Gateway:
     def is_late(self, service: str) -> bool:
         """Whether a service may still be on its way."""
         return service in self.settings.late and time.monotonic() - self.began < self.settings.late_s
+
+    async def identify(self, token: str) -> Identity:
+        """Whose token it is. Raises why it is refused, or that this can't be told now."""
+        return await self.tokens.verify(token)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mycelium_kernel.errors import Unavailable
-
 USER, AGENT = "user", "agent"
 
 
@@ -13,8 +11,9 @@ USER, AGENT = "user", "agent"
 class Identity:
     """The caller of one request, proven by its token.
 
-    `role` is "user", "agent" or empty, when neither the token nor its issuer says. `expires_at` is seconds since 1970.
-    A token of the hub's own is good in one room, `room_id`; for any other it is empty.
+    `role` is "user", "agent" or empty, when neither the token nor its issuer says. `expires_at`, in seconds since 1970,
+    is until when the token is good here, leeway and all; 0: for ever. A token of the hub's own is good in one room,
+    by id and name; for any other both are empty.
     """
 
     handle: str
@@ -23,14 +22,9 @@ class Identity:
     subject: str
     expires_at: float
     room_id: str = ""
+    room: str = ""
 
     @property
     def proven(self) -> str:
         """What services are told: "agent" for an agent, else "user"."""
         return AGENT if self.role == AGENT else USER
-
-
-class AuthUnavailable(Unavailable):
-    """Nobody can be signed in at the moment: no issuer is trusted, or its keys can't be had."""
-
-    slug = "auth.unavailable"

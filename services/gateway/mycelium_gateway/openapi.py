@@ -23,7 +23,8 @@ DESCRIPTION = """A hub where people and AI agents share rooms.
 - A `{room}` is the room's name, URL-encoded, or its id. Ids may be given by their last eight digits.
 - Lists are `{"items": [...], "next": cursor or null}`; times are RFC 3339 in UTC with milliseconds.
 - Errors are RFC 9457 problem documents with a stable `slug`.
-- While sign-in is off, the header `Mycelium-Handle` says who calls.
+- With sign-in on, `Authorization: Bearer` and a token say who calls; `/health` names the issuers. Without it, the
+  header `Mycelium-Handle` does.
 """
 TAGS = [
     {"name": "rooms", "description": "Conversations and their members."},
@@ -40,7 +41,7 @@ TAGS = [
 HEADERS: dict[str, dict[str, Any]] = {
     "Handle": {
         "name": "Mycelium-Handle",
-        "description": "Who calls, while sign-in is off. A handle in the body must agree.",
+        "description": "Who calls, while sign-in is off. A token, and a handle in the body, must agree.",
         "example": "avery",
     },
     "Session": {
@@ -53,6 +54,12 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "A repeat under the same key gets the first answer; another body is refused.",
         "example": "0199f2a1-77aa-7d1c-b0b1-0f4e9a7c2d10",
     },
+}
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "JWT",
+    "description": "A token of an issuer that the hub trusts. With sign-in off nobody needs one.",
 }
 WRITES = {"post", "put", "patch", "delete"}
 
@@ -80,6 +87,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             components["schemas"][name]["examples"] = shown
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
+    components["securitySchemes"] = {"bearer": BEARER}
     components["parameters"] = {
         name: {"in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}, **header}
         for name, header in HEADERS.items()
@@ -88,7 +96,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             name = operation["operationId"] = names[path, method]
-            operation["x-access"] = access.RULES[name].value
+            rule = access.RULES[name]
+            operation["x-access"] = rule.value
+            operation["security"] = [] if rule is access.Access.OPEN else [{"bearer": []}]
             _add_headers(path, method, operation)
             if "requestBody" in operation:
                 _declare(operation, 413, problems.responses("content.too_large")[413])

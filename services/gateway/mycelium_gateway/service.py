@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 
 from mycelium_gateway import app, server
 from mycelium_gateway.gateway import Gateway
@@ -12,10 +13,12 @@ from mycelium_gateway.live import Live
 from mycelium_gateway.origin import Names
 from mycelium_gateway.presence import TELLING, Presence
 from mycelium_gateway.settings import GatewaySettings
+from mycelium_gateway.tokens import Tokens
 from mycelium_gateway.waits import Waits
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Service
 
+LOGGER = logging.getLogger(__name__)
 NAME = "gateway"
 VERSION = "0.1.0"
 
@@ -35,11 +38,23 @@ async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     keys = Keys(runtime.connection, runtime.new_id(), lambda: int(runtime.clock().timestamp() * 1000))
     presence = Presence(runtime.connection, keys, live, runtime.clock)
     waits = Waits(runtime.connection, keys, presence)
+    tokens = Tokens(settings.auth, now=lambda: runtime.clock().timestamp())
     live.on_fact, live.on_event, live.also = waits.on_fact, presence.happened, TELLING
     live.on_unwatched = presence.end
     gateway = Gateway(
-        settings, VERSION, runtime.connection, runtime.bus, runtime.clock, live, waits, presence, runtime.health
+        settings,
+        VERSION,
+        runtime.connection,
+        runtime.bus,
+        runtime.clock,
+        live,
+        waits,
+        presence,
+        runtime.health,
+        tokens,
     )
+    for warning in settings.auth.warnings():
+        LOGGER.warning("sign-in: %s", warning)
     names = Names(settings.host, settings.allowed_hosts)
     async with contextlib.AsyncExitStack() as stack:
         listener = stack.enter_context(server.bind(settings))

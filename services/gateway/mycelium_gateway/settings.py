@@ -6,6 +6,8 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mycelium_gateway.issuers import AuthSettings
+
 
 @dataclass(frozen=True)
 class GatewaySettings:
@@ -20,6 +22,10 @@ class GatewaySettings:
     listener: socket.socket | None = None
     # Names under which the hub may be called beside loopback and `host`; `*.example.com` means every name below it.
     allowed_hosts: tuple[str, ...] = ()
+    # Whether callers must sign in, and whose tokens are believed.
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    # Proxies whose word about the scheme is believed, as in the setting; empty: those of this machine.
+    trusted_proxies: str = ""
     # Services that /health asks, and how many replicas of each have to answer.
     services: Mapping[str, int] = field(default_factory=lambda: {"rooms": 1})
     # Those of them that begin after the hub answers, and the seconds in which their silence is no fault yet.

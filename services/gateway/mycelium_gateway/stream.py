@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ class LiveStream(Response):
         )
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Write until the watcher leaves, is too slow, or its rooms are gone."""
+        """Write until the watcher leaves, is too slow, its token has run out, or its rooms are gone."""
         task = asyncio.current_task()
         assert task
         watcher = self._watcher
@@ -86,6 +87,8 @@ class LiveStream(Response):
         watcher.on_lost = lambda room_id: self._live.leave(watcher, room_id)
         leaving = self._call.gateway.leaving
         scope[WHEN_GONE](lambda: leaving.add(watcher.end))
+        lasts_s = self._call.lasts_s()
+        ending = asyncio.get_running_loop().call_later(lasts_s, watcher.end) if lasts_s < math.inf else None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             await self._write(scope[SERVER_SEND])
@@ -94,6 +97,8 @@ class LiveStream(Response):
                 raise
             task.uncancel()
         finally:
+            if ending:
+                ending.cancel()
             self._live.remove(watcher)
             watcher.end()
 

@@ -217,6 +217,7 @@ class Waits:
         while True:
             left = ends - loop.time()
             try:
+                await call.confirm(wanted.room)
                 return await _take_next(call, wanted, max(2.0, min(10.0, left)))
             except Unavailable as error:
                 if self._stopping:

@@ -17,13 +17,14 @@ BACKLOG = 1024
 INNER_PORTS = range(20_000, 32_000)
 
 
-def check(host: str, *, insecure: bool) -> None:
+def check(host: str, *, insecure: bool, sign_in: bool) -> None:
     """Refuse an address that other machines reach while nobody has to sign in, unless the settings insist."""
-    if insecure or is_loopback(host):
+    if sign_in or insecure or is_loopback(host):
         return
     raise Refused(
         f"{host} can be reached from other machines, and sign-in is off: anybody there could read and write everything."
-        " Keep runtime.bind_addr at 127.0.0.1, or say that you want it so: mycelium config set auth.insecure true"
+        " Turn sign-in on (mycelium config set auth.enabled true), keep runtime.bind_addr at 127.0.0.1, or say that you"
+        " want it so: mycelium config set auth.insecure true"
     )
 
 

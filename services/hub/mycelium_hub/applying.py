@@ -95,7 +95,7 @@ def _one_at_a_time(home: Home) -> Iterator[None]:
 def _look_ahead(home: Home, started: Started, url: str) -> None:
     """Refuse what the hub could not be started with, before it is stopped for it."""
     wanted = drift.next_values(home, started)
-    address.check(wanted.host, insecure=wanted.insecure)
+    address.check(wanted.host, insecure=wanted.insecure, sign_in=wanted.auth.enabled)
     nats_server.check_count(home, wanted.nats_servers)
     before = {key: value for key, (value, _source) in started.settings.items()}
     if wanted.port not in {before["runtime.backend_port"], address.port_of(url)}:

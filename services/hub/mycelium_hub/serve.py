@@ -67,7 +67,7 @@ def serve(
 
 def _serve(home: Home, settings: HubSettings, kept: Kept | None, *, echo: bool, leave: Leave) -> None:
     home.prepare()
-    address.check(settings.host, insecure=settings.insecure)
+    address.check(settings.host, insecure=settings.insecure, sign_in=settings.auth.enabled)
     with home.owned(os.dup(kept.lock) if kept else None) as lock:
         opened = _listen(home, settings, kept)
         with contextlib.closing(opened) as listener:

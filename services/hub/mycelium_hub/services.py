@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mycelium_board.settings import GATE
 from mycelium_engine.settings import NONE, spending_settings
+from mycelium_gateway.auth_settings import AUTH_SETTINGS
 from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
@@ -111,6 +112,8 @@ async def _gateway(given: Surroundings) -> Runtime:
         port=given.listener.getsockname()[1],
         listener=given.listener,
         allowed_hosts=given.settings.allowed_hosts,
+        auth=given.settings.auth,
+        trusted_proxies=given.settings.trusted_proxies,
         services=dict.fromkeys(_asked(given.settings), 1),
         late=frozenset(part.name for part in late_parts(given.settings)),
     )
@@ -119,7 +122,7 @@ async def _gateway(given: Surroundings) -> Runtime:
 
 def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
     """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait."""
-    asked = _asked(given.settings)
+    asked, found = _asked(given.settings), given.settings.found
     if given.settings.replicas > 1:  # the only gateway need not ask itself
         asked = (*asked, "gateway")
     return {
@@ -127,6 +130,8 @@ def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
         "gateway.port": str(given.listener.getsockname()[1]),
         "gateway.listener": str(given.listener.fileno()),
         "gateway.allowed_hosts": ",".join(given.settings.allowed_hosts),
+        # As the hub was started, whatever its file says by now: a blank is there, and means none.
+        **{setting.key: str(found[setting.key].value) or " " for setting in AUTH_SETTINGS if setting.key in found},
         "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in asked),
         "gateway.late": ",".join(part.name for part in late_parts(given.settings)),
     }

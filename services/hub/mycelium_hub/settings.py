@@ -8,6 +8,8 @@ from pathlib import Path
 
 from mycelium_board.settings import BOARD_SETTINGS
 from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, misfits, model_settings, read_key
+from mycelium_gateway.auth_settings import AUTH_SETTINGS, auth_settings
+from mycelium_gateway.issuers import AuthSettings
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
@@ -73,6 +75,7 @@ SETTINGS = (
         "Run engines, and the Temporal server that they stand on: about 260 MB of memory.",
         unit="yes or no",
     ),
+    *AUTH_SETTINGS,
     *SEARCH_SETTINGS,
     *BOARD_SETTINGS,
     *MODEL_SETTINGS,
@@ -110,7 +113,13 @@ SETTINGS = (
 )
 KEY = next(setting for setting in SETTINGS if setting.secret)
 KEY_FILE = "llm_api_key"  # in the home's folder of secrets; `mycelium config set` writes it
-OF_CLIENTS = ("server", "rooms", "identity")  # sections of config.toml that commands read; `mycelium doctor` knows them
+OF_CLIENTS = (
+    "server",
+    "rooms",
+    "identity",
+    "login",
+    "agent_auth",
+)  # sections of config.toml that commands read; `mycelium doctor` knows them
 SHOWN_FROM = 8  # a shorter secret would be half told by its end
 FLAGS = {  # by key, the flag of `mycelium up` that sets it
     "runtime.backend_port": "--port",
@@ -134,6 +143,8 @@ class HubSettings:
     replicas: int = 1
     nats_servers: int = 1
     engines: bool = True
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    trusted_proxies: str = ""
     model: ModelSettings = field(default_factory=ModelSettings)
     found: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
 
@@ -155,6 +166,7 @@ def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
     """The settings that these values make, with the model's key. Refuses values that don't go together."""
     for _key_of, trouble in troubles(found):
         raise Refused(trouble)
+    values = {name: sourced.value for name, sourced in found.items()}
     return HubSettings(
         port=int(found["runtime.backend_port"].value),
         host=str(found["runtime.bind_addr"].value),
@@ -166,7 +178,9 @@ def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
         replicas=int(found["runtime.replicas"].value),
         nats_servers=int(found["runtime.nats_servers"].value),
         engines=bool(found["runtime.engines"].value),
-        model=model_settings({name: sourced.value for name, sourced in found.items()}, str(key.value)),
+        auth=auth_settings(values),
+        trusted_proxies=str(values["runtime.trusted_proxies"]),
+        model=model_settings(values, str(key.value)),
         found={**found, KEY.key: Sourced(masked(str(key.value)), key.source)},
     )
 

@@ -15,15 +15,17 @@ from mycelium_hub.errors import Refused
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_addresses_need_no_sign_in(host: str) -> None:
     """Only this machine reaches them."""
-    address.check(host, insecure=False)
+    address.check(host, insecure=False, sign_in=False)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "hub.example.com", ""])
 def test_other_addresses_are_refused_without_sign_in(host: str) -> None:
     """The refusal gives the reason and the setting."""
-    with pytest.raises(Refused, match=r"sign-in is off.*mycelium config set auth\.insecure true"):
-        address.check(host, insecure=False)
-    address.check(host, insecure=True)
+    ways = r"sign-in is off.*mycelium config set auth\.enabled true.*mycelium config set auth\.insecure true"
+    with pytest.raises(Refused, match=ways):
+        address.check(host, insecure=False, sign_in=False)
+    address.check(host, insecure=True, sign_in=False)
+    address.check(host, insecure=False, sign_in=True)
 
 
 def test_a_port_in_use_is_named_with_its_holder_and_a_way_out() -> None:

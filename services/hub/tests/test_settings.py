@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mycelium_gateway.issuers import AuthSettings, Issuer
 from mycelium_hub.errors import Refused
 from mycelium_hub.settings import HubSettings, load
 
@@ -44,6 +45,11 @@ def test_a_flag_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
             {"MYCELIUM_LLM_USD_PER_MILLION_INPUT_TOKENS": "cheap"},
             r"llm\.usd_per_million_input_tokens is 'cheap' in MYCELIUM_.*: use an amount of US dollars, such as 0\.15",
         ),
+        ({"FORWARDED_ALLOW_IPS": "proxy"}, r"runtime\.trusted_proxies in FORWARDED_ALLOW_IPS: 'proxy' is no address"),
+        ({"MYCELIUM_AUTH_ISSUERS": "https://a.example"}, r"auth\.issuers in MYCELIUM_AUTH_ISSUERS is no JSON"),
+        ({"MYCELIUM_AUTH_ISSUERS": "{}"}, r"auth\.issuers in .*: use tables, each begun by \[\[auth\.issuers\]\]"),
+        ({"MYCELIUM_AUTH_HANDLE_CLAIM": " "}, r"auth\.handle_claim in .*: use the name of a claim"),
+        ({"MYCELIUM_AUTH_LEEWAY_S": "3600"}, r"auth\.leeway_s is 3600 in .*: use 0 to 600"),
         ({"MYCELIUM_LOG_LEVEL": "loud"}, r"log\.level is 'loud' in MYCELIUM_LOG_LEVEL: use one of debug, info"),
     ],
 )
@@ -51,6 +57,52 @@ def test_a_bad_value_is_refused_with_its_source(tmp_path: Path, environ: dict[st
     """The one who set it can find it."""
     with pytest.raises(Refused, match=message):
         load(tmp_path, environ)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("role = 'user'", r"issuer 1: issuer is missing"),
+        ("issuer = 'https://a.example'\nrole = 'boss'", r"issuer 1: role is 'boss': use user or agent"),
+        ("issuer = 'https://a.example'\njwks_uri = 'x'", r"jwks_uri is no field; did you mean jwks_url\?"),
+        ("issuer = 'https://a.example'\nleeway = 'x'", r"leeway is no field; there are issuer, jwks_url, audience"),
+        ("issuer = 'https://a.example'\njwks_url = 'keys'", r"jwks_url is 'keys': use an http:// or https:// address"),
+        ("issuer = 'people'", r"issuer is 'people', no http:// or https:// address: say by jwks_url"),
+        ("issuer = 7", r"issuer is 7: use a text"),
+        ("issuer = ' https://a.example'", r"use a text without blanks around it"),
+        ("issuer = 2026-01-01", r"auth\.issuers in config\.toml: use texts"),
+        ("issuer = 'https://a.example'\n[[auth.issuers]]\nissuer = 'https://a.example'", r"issuer 2: .* there twice"),
+    ],
+)
+def test_an_issuer_that_cant_be_is_refused_in_one_line(tmp_path: Path, table: str, message: str) -> None:
+    """With its place in the list, what is wrong, and what would do."""
+    (tmp_path / "config.toml").write_text(f"[[auth.issuers]]\n{table}\n")
+    with pytest.raises(Refused, match=message) as refused:
+        load(tmp_path, {})
+    assert "\n" not in str(refused.value)
+
+
+def test_issuers_are_tables_of_the_file_or_json_of_the_environment(tmp_path: Path) -> None:
+    """Both make the same; what a table leaves out is empty."""
+    (tmp_path / "config.toml").write_text(
+        "[auth]\nenabled = true\naudience = 'mycelium'\nleeway_s = 5\n"
+        "[[auth.issuers]]\nissuer = 'https://people.example'\nrole = 'user'\n"
+        "[[auth.issuers]]\nissuer = 'agents'\njwks_url = 'https://agents.example/keys'\nhandle_claim = 'azp'\n"
+    )
+    people = Issuer("https://people.example", role="user")
+    agents = Issuer("agents", "https://agents.example/keys", handle_claim="azp")
+    wanted = AuthSettings(enabled=True, issuers=(people, agents), audience="mycelium", leeway_s=5)
+    assert load(tmp_path, {}).auth == wanted
+    written = '[{"issuer": "https://people.example", "role": "user"}]'
+    assert load(tmp_path, {"MYCELIUM_AUTH_ISSUERS": written}).auth.issuers == (people,)
+    assert load(tmp_path, {"MYCELIUM_AUTH_ISSUERS": "[]"}).auth.issuers == ()
+
+
+def test_sign_in_is_off_by_default_and_as_documented(tmp_path: Path) -> None:
+    """The defaults of every setting of auth."""
+    found = load(tmp_path, {})
+    assert found.auth == AuthSettings(False, (), "", True, "sub", "mycelium_role", 60, 300)
+    assert found.trusted_proxies == ""
 
 
 def test_a_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:

@@ -8,17 +8,18 @@ page and the CLI's `config` command.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 Value = str | int | float | bool
-Kind = Literal["str", "int", "float", "bool"]
+Kind = Literal["str", "int", "float", "bool", "tables"]  # tables: a list of them, and as a value its JSON
 SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 LARGEST = 2**63 - 1  # what a message of the bus can hold
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no process can be handed the first of them at all
@@ -28,7 +29,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no process can be h
 class Setting:
     """One setting: its key, kind, default, unit (empty when none), why one would change it, and older names.
 
-    A value below `least`, above `most` or beside `choices` is refused wherever it stands.
+    A value below `least`, above `most` or beside `choices` is refused wherever it stands, and so is a text in which
+    `fault` finds something wrong.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Setting:
     least: int | None = None
     most: int | None = None
     choices: tuple[Value, ...] = ()
+    fault: Callable[[str], str] | None = None
 
     @property
     def allowed(self) -> str:
@@ -105,6 +108,8 @@ def parse(setting: Setting, raw: object, source: str) -> Value:
     high = setting.most is not None and not isinstance(value, str) and value > setting.most
     if low or high or (setting.choices and value not in setting.choices):
         raise BadSetting(f"{setting.key} is {value!r} in {source}: use {setting.allowed}")
+    if setting.fault and isinstance(value, str) and (found := setting.fault(value)):
+        raise BadSetting(f"{setting.key} in {source}: {found}")
     return value
 
 
@@ -115,6 +120,8 @@ def _typed(setting: Setting, raw: object, source: str) -> Value:
         if str(raw).lower() in SWITCH:
             return SWITCH[str(raw).lower()]
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use true or false")
+    if setting.kind == "tables":
+        return _tables(setting, raw, source)
     if setting.kind == "str":
         if isinstance(raw, list | dict):
             raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text")
@@ -130,6 +137,22 @@ def _typed(setting: Setting, raw: object, source: str) -> Value:
     if not -LARGEST <= number <= LARGEST:  # also what is no number
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use {kind}")
     return number
+
+
+def _tables(setting: Setting, raw: object, source: str) -> str:
+    """A list of tables, or its JSON, as JSON in one form; none at all is an empty text."""
+    found: Any = raw
+    if isinstance(raw, str):
+        try:
+            found = json.loads(raw) if raw.strip() else []
+        except (ValueError, RecursionError):
+            raise BadSetting(f"{setting.key} in {source} is no JSON: use [{{...}}, {{...}}]") from None
+    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
+        raise BadSetting(f"{setting.key} in {source}: use tables, each begun by [[{setting.key}]], or their JSON")
+    try:
+        return json.dumps(found, ensure_ascii=False, sort_keys=True, allow_nan=False) if found else ""
+    except (TypeError, ValueError):  # a date or a time, or what is no number
+        raise BadSetting(f"{setting.key} in {source}: use texts in its tables") from None
 
 
 def read(path: Path) -> Mapping[str, object]:

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import leases, problems, shapes, threads
-from mycelium_gateway.actor import Call, Caller
+from mycelium_gateway.actor import Acting, Call, Caller
 from mycelium_gateway.answers import JSON, answer, done
 from mycelium_gateway.connection import until_disconnect
 from mycelium_gateway.delivery import Taken, read_token
@@ -23,7 +23,7 @@ from mycelium_kernel import names, tasks
 from mycelium_kernel.errors import Refusal
 
 router = APIRouter(prefix="/api/rooms/{room}", tags=["taking part"], route_class=PlainRoute)
-TAKING = ("room.not_found", "handle.mismatch", "handle.unregistered")
+TAKING = ("room.not_found", "handle.mismatch", "handle.unregistered", "acting.forbidden")
 OUTCOMES = {
     "received": views_pb2.DELIVERY_STATE_DELIVERED,
     "acknowledged": views_pb2.DELIVERY_STATE_ACKNOWLEDGED,
@@ -46,7 +46,8 @@ OUTCOMES = {
         "With `lease` the wait is for that task to change hands: claimed, released, expired, resolved, or no longer "
         "waiting. It takes nothing from the queue, and there is nothing to acknowledge. Send the `sequence` of an "
         "answer, or the header `Mycelium-Sequence` of a 204, as the next `since`: nothing between two waits is missed. "
-        "Without `since` a task that is closed is refused at once."
+        "Without `since` a task that is closed is refused at once.\n\n"
+        "No wait outlives the caller's token: it is answered with 204 when that has run out."
     ),
     responses={
         204: {"description": "Nothing came in time."},
@@ -61,11 +62,12 @@ OUTCOMES = {
         ),
     },
 )
-async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Response:
+async def await_delivery(room: str, body: schemas.Await, call: Acting) -> Response:
     acknowledge, seat = "", names.seat(body.seat)
     if body.ack:
         acknowledge, seat = read_token(body.ack, seat)
-    caller = call.named(body.handle)
+    caller = await call.acting(room, body.handle)
+    timeout_s = min(body.timeout_s, caller.lasts_s())
     if body.lease:
         if body.task or body.seat:
             raise Refusal(
@@ -74,9 +76,9 @@ async def await_delivery(room: str, body: schemas.Await, call: Caller) -> Respon
         lease = await leases.find(caller, room, body.lease, body.since, body.after)
         if acknowledge:
             await _mark(caller, room, acknowledge, seat, "acknowledged")
-        return WaitAnswer(caller, Wanted(room, "", "", "", body.timeout_s, lease), confirm=body.confirm)
+        return WaitAnswer(caller, Wanted(room, "", "", "", timeout_s, lease), confirm=body.confirm)
     task = await threads.find(caller, room, body.task)
-    wanted = Wanted(room, seat, task, acknowledge, body.timeout_s)
+    wanted = Wanted(room, seat, task, acknowledge, timeout_s)
     return WaitAnswer(caller, wanted, confirm=body.confirm)
 
 
@@ -135,8 +137,8 @@ async def _write(taken: Taken, left: asyncio.Task[None], send: Send) -> bool:
     summary="Say what became of a delivery",
     responses=problems.responses(*TAKING, "delivery.not_found", *problems.WRITING),
 )
-async def acknowledge(room: str, body: schemas.Acknowledgement, call: Caller) -> Response:
-    caller = call.named(body.handle)
+async def acknowledge(room: str, body: schemas.Acknowledgement, call: Acting) -> Response:
+    caller = await call.acting(room, body.handle)
     message, seat = read_token(body.ack, names.seat(body.seat))
     if not message:
         return done()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
 import prometheus_client
@@ -15,7 +16,9 @@ from mycelium_gateway import problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.gateway import Gateway
+from mycelium_gateway.identity import Identity
 from mycelium_gateway.schemas import hub as schemas
+from mycelium_kernel.clock import rfc3339
 from mycelium_kernel.names import is_loopback
 
 router = APIRouter(tags=["hub"])
@@ -45,7 +48,7 @@ async def health(request: Request) -> Response:
         "status": "degraded" if faults else "ok",
         "version": gateway.version,
         "services": said,
-        "auth": {"enabled": False},
+        "auth": _auth(gateway),
         "nats": {
             "connected": client.is_connected,
             "version": f"{server.major}.{server.minor}.{server.patch}" if server else "",
@@ -65,8 +68,24 @@ def _own_faults(gateway: Gateway) -> list[str]:
     return faults if gateway.live.is_live else [*faults, "live streams wait for the log"]
 
 
+def _auth(gateway: Gateway) -> shapes.Json:
+    """Whether callers have to sign in, and where; no more than a client needs, since anybody may ask."""
+    auth = gateway.settings.auth
+    if not auth.enabled:
+        return {"enabled": False}
+    return {
+        "enabled": True,
+        "issuers": [issuer.issuer for issuer in auth.issuers],
+        "audience": auth.audience or None,
+        "localhost_bypass": auth.localhost_bypass,
+        "warnings": [*auth.warnings(), *gateway.tokens.troubles()],
+    }
+
+
 def _risks(gateway: Gateway) -> list[str]:
     """What the hub's owner has insisted on and should not forget."""
+    if gateway.settings.auth.enabled:
+        return [f"sign-in: {line}" for line in (*gateway.settings.auth.warnings(), *gateway.tokens.troubles())]
     if is_loopback(gateway.settings.host):
         return []
     return [f"nobody has to sign in, and other machines reach {gateway.settings.host} (auth.insecure)"]
@@ -115,6 +134,16 @@ async def whoami(call: Caller) -> Response:
             "registered": registered,
             "kind": shapes.MEMBER_KINDS[kind] if registered else None,
             "name": name,
-            "auth": {"enabled": False},
+            "auth": {"enabled": call.gateway.settings.auth.enabled},
+            **_proof(call.identity, call.gateway.settings.auth.leeway_s),
         }
     )
+
+
+def _proof(identity: Identity | None, leeway_s: float) -> shapes.Json:
+    """What a token has proved, and when it says itself that it runs out."""
+    if identity is None:
+        return {"proven": False, "role": None, "issuer": None, "expires_at": None}
+    lasts = 0 < identity.expires_at < math.inf
+    ends = rfc3339(int((identity.expires_at - leeway_s) * 1000)) if lasts else None
+    return {"proven": True, "role": identity.role or None, "issuer": identity.issuer or None, "expires_at": ends}

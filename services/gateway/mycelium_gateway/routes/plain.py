@@ -6,7 +6,7 @@ hub. Routes of the plain form need none of it; FastAPI still describes them, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from json import JSONDecodeError
 from typing import Any
 
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mycelium_gateway.actor import read_call
+from mycelium_gateway.actor import Call, read_acting, read_call
 from mycelium_gateway.validation import SHOWN, InvalidError
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
@@ -31,7 +31,8 @@ class PlainRoute(APIRoute):
     def __init__(self, path: str, endpoint: Endpoint, **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         if _is_plain(self.dependant):
-            self.app = _serve(endpoint, *_body(self.dependant))
+            read = read_acting if self.dependant.dependencies[0].call is read_acting else read_call
+            self.app = _serve(endpoint, read, *_body(self.dependant))
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Bodies of other routes are read by the same parser, so that what is no JSON to one is none to any."""
@@ -59,7 +60,7 @@ def _is_plain(dependant: Dependant) -> bool:
     """Whether a function takes texts of the path, at most one body, and the call."""
     others = dependant.query_params or dependant.header_params or dependant.cookie_params
     calls = [dependency.call for dependency in dependant.dependencies]
-    return not others and calls == [read_call] and len(dependant.body_params) <= 1
+    return not others and calls in ([read_call], [read_acting]) and len(dependant.body_params) <= 1
 
 
 def _body(dependant: Dependant) -> tuple[str, type[BaseModel] | None]:
@@ -72,13 +73,15 @@ def _body(dependant: Dependant) -> tuple[str, type[BaseModel] | None]:
     return "", None
 
 
-def _serve(endpoint: Endpoint, name: str, model: type[BaseModel] | None) -> ASGIApp:
+def _serve(
+    endpoint: Endpoint, read: Callable[[Request], Awaitable[Call]], name: str, model: type[BaseModel] | None
+) -> ASGIApp:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         values = dict(scope["path_params"])
         if model is not None:
             values[name] = read_body(request, await request.body(), model)
-        response = await endpoint(call=await read_call(request), **values)
+        response = await endpoint(call=await read(request), **values)
         await response(scope, receive, send)
 
     return serve

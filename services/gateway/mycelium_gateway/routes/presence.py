@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import problems
-from mycelium_gateway.actor import Call, Caller
+from mycelium_gateway.actor import Acting, Call
 from mycelium_gateway.answers import done
 from mycelium_gateway.doing import STATES
 from mycelium_gateway.keys import Said
@@ -26,11 +26,16 @@ NOTE_CHARACTERS = 500
     summary="Say what one is doing",
     description="Without it, a wait shows as idle and a delivery taken as working. Say it again before `ttl_s` ends.",
     responses=problems.responses(
-        "room.not_found", "handle.missing", "handle.mismatch", "handle.unregistered", "presence.invalid"
+        "room.not_found",
+        "handle.missing",
+        "handle.mismatch",
+        "handle.unregistered",
+        "acting.forbidden",
+        "presence.invalid",
     ),
 )
-async def say_presence(room: str, body: schemas.Presence, call: Caller) -> Response:
-    caller = call.named(body.handle)
+async def say_presence(room: str, body: schemas.Presence, call: Acting) -> Response:
+    caller = await call.acting(room, body.handle)
     _check(body)
     room_id, presence = await _find(caller, room), call.gateway.presence
     now, ttl_ms = presence.now(), int(body.ttl_s * 1000)

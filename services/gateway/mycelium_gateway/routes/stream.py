@@ -21,7 +21,8 @@ TEXT = (
     "`room_deleted`, `member_joined`, `member_changed`, `member_left`, each with an id; live, and without one, `ping` "
     "for a post in a thread, `presence`, and `reset` when the last id is of another log. With `memory`, instead, "
     "`memory_written` and `memory_removed` of documents whose key matches, and `room_deleted`. "
-    "Resume with `Last-Event-ID`. contracts/asyncapi.yaml describes each event."
+    "Resume with `Last-Event-ID`; a stream ends when the caller's token has run out. "
+    "contracts/asyncapi.yaml describes each event."
 )
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {

@@ -9,15 +9,18 @@ from fastapi import APIRouter, Header, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import transfer_pb2
-from mycelium_gateway import bundle, problems, shapes
+from mycelium_gateway import bundle, peers, problems, shapes
 from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
-from mycelium_gateway.machine import is_operator
+from mycelium_gateway.peers import TrustedProxies
 from mycelium_gateway.schemas.rooms import Room
+from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.transfer import Export, Import
+from mycelium_kernel.errors import Refusal
 
 router = APIRouter(prefix="/api/rooms", tags=["rooms"])
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
@@ -49,25 +52,37 @@ async def export_room(
     summary="Make a room from a bundle",
     description=(
         "Packed or not. Nobody sees the room before it is complete; a bundle that was cut or altered makes none. For "
-        "who made the room or is a member of it, and for the hub's operator: whoever calls on its own machine."
+        "who made the room or is a member of it, and for the hub's operator: whoever calls on its own machine. With "
+        "sign-in on it is for the operator alone, since a bundle says what others have said."
     ),
     openapi_extra={"requestBody": {"required": True, "content": BUNDLE}},
     responses=problems.responses(
         "room.import_refused", "room.name_taken", "name.invalid", "room.not_found", "content.too_large",
+        "auth.refused",
         *problems.WRITING,
     ),
 )  # fmt: skip
 async def import_room(
     request: Request, call: Caller, name: Annotated[str, Query(description="Its name; without, as in the bundle.")] = ""
 ) -> Response:
+    operator = is_operator(request.scope, call.gateway.settings)
+    if call.identity and not operator:
+        detail = "a bundle says what others have said: bring it in on the hub's own machine, as its operator"
+        raise Refusal("auth.refused", detail)
     limit = call.gateway.settings.bundle_bytes
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise HTTPException(413, bundle.TOO_LARGE.format(limit=limit))
-    bringing = Import(call, name, operator=is_operator(request.scope), limit_bytes=limit)
+    bringing = Import(call, name, operator=operator, limit_bytes=limit)
     try:
         room, sequence = await bringing.run(request.stream())
     except ClientDisconnect:
         return Response(status_code=400)  # to nobody
     location = f"/api/rooms/{quote(room.name, safe='')}"
     return answer(shapes.room(room), 201, sequence=sequence, location=location)
+
+
+def is_operator(scope: Scope, settings: GatewaySettings) -> bool:
+    """Whether it was asked on the hub's own machine; with sign-in on only where that is enough to be let in."""
+    may_be = settings.auth.localhost_bypass or not settings.auth.enabled
+    return may_be and peers.is_local(scope, TrustedProxies(settings.trusted_proxies))

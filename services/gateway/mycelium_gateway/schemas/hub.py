@@ -25,7 +25,17 @@ HEALTH = {
     },
     "warnings": [],
 }
-WHOAMI = {"handle": "avery", "registered": True, "kind": "user", "name": "Avery Quinn", "auth": {"enabled": False}}
+WHOAMI = {
+    "handle": "avery",
+    "registered": True,
+    "kind": "user",
+    "name": "Avery Quinn",
+    "auth": {"enabled": True},
+    "proven": True,
+    "role": "user",
+    "issuer": "https://sso.example.com/realms/mycelium",
+    "expires_at": "2026-09-03T10:42:00.000Z",
+}
 PROBLEM = {
     "type": "about:blank#room.not_found",
     "title": "Room not found",
@@ -37,6 +47,18 @@ PROBLEM = {
 
 
 class Auth(Shape):
+    """Whether callers have to sign in."""
+
+    enabled: bool
+    issuers: list[str] = Field(default_factory=list, description="Whose tokens are believed; absent with sign-in off.")
+    audience: str | None = Field(None, description="The `aud` that a token needs; absent with sign-in off.")
+    localhost_bypass: bool = Field(
+        False, description="Whether the hub's own machine needs no token; absent with sign-in off."
+    )
+    warnings: list[str] = Field(default_factory=list, description="What should not stay so; absent with sign-in off.")
+
+
+class SignIn(Shape):
     """Whether callers have to sign in."""
 
     enabled: bool
@@ -90,7 +112,11 @@ class WhoAmI(Shape):
     registered: bool
     kind: Kind | None
     name: str
-    auth: Auth
+    auth: SignIn
+    proven: bool = Field(description="Whether a token says so; else the caller names itself.")
+    role: Literal["user", "agent"] | None = Field(description="What the token, or its issuer's table, says it is.")
+    issuer: str | None = Field(description="Who made the token.")
+    expires_at: str | None = Field(description="When the token runs out.")
 
 
 class Problem(Shape):
