@@ -22,7 +22,7 @@ from e2e.waiting import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
 
-EVENTS = 17  # of a run that nothing disturbs; the last one says that it is over
+EVENTS = 21  # of a run that nothing disturbs; the last one says that it is over
 RECORDED = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
 
 

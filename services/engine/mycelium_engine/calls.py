@@ -8,6 +8,7 @@ from typing import Literal
 
 PICO = 10**12  # parts of a dollar; a token of the cheapest model costs thousands of them
 Outcome = Literal["reported", "unreported", "lost", "nothing"]
+Ended = Literal["done", "failed", "capped", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,25 @@ class Reply:
     call: Call
     answer: Answer
     run: str
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """That a run has begun: of which kind of engine, for which call. `run` is the workflow's id."""
+
+    call: Call
+    kind: str
+    run: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """That a run is over, and how."""
+
+    call: Call
+    run: str
+    outcome: Ended
+    reason: str = ""
 
 
 def post_key(run: str) -> str:

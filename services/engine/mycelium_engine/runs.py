@@ -46,12 +46,16 @@ class Runs:
         await asyncio.to_thread(importlib.import_module, "mycelium_kernel.temporal")
         from mycelium_engine.hello.activities import HelloActivities
         from mycelium_engine.kinds import workflows
+        from mycelium_engine.records import Records
         from mycelium_kernel import temporal
 
         client = await self._connect(runtime)
+        records = Records(runtime)
         hello = HelloActivities(runtime.bus, self._settings.model, Ledger(runtime, self._settings.model.limits))
         workers = [
-            temporal.worker(client, ENGINE, workflows(), [hello.post_reply], AT_ONCE),
+            temporal.worker(
+                client, ENGINE, workflows(), [hello.post_reply, records.record_start, records.record_end], AT_ONCE
+            ),
             temporal.worker(client, MODELS, [], [hello.call_model], AT_ONCE),
         ]
         self._client = client

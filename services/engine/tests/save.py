@@ -15,10 +15,11 @@ from services.engine.tests.conftest import KEY, NAMESPACE
 from services.engine.tests.running import CALL, Script, start, working
 
 FOLDER = Path(__file__).parent / "histories"
-SCRIPTS = {
-    "hello-ok": Script(),
-    "hello-model-failed": Script(Answer(slug="model.auth", detail="the provider refuses the key")),
-    "hello-gave-up": Script(broken=True),
+SCRIPTS = {  # those without `told` are of runs that left no facts, and stay as they are
+    "hello-told-ok": Script(),
+    "hello-told-model-failed": Script(Answer(slug="model.auth", detail="the provider refuses the key")),
+    "hello-told-gave-up": Script(broken=True),
+    "hello-told-gone": Script(Answer(gone=True)),
 }
 
 

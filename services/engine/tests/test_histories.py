@@ -33,5 +33,8 @@ async def test_a_saved_history_is_taken_up(path: Path) -> None:
 
 
 def test_there_are_histories() -> None:
-    """One that went well, one whose model failed, one that failed for good."""
-    assert {path.stem for path in SAVED} >= {"hello-ok", "hello-model-failed", "hello-gave-up"}
+    """One that went well, one whose model failed, one that failed for good; of before runs left facts, and since."""
+    kinds = {"ok", "model-failed", "gave-up"}
+    assert {path.stem for path in SAVED} >= {f"hello-{kind}" for kind in kinds} | {
+        f"hello-told-{kind}" for kind in kinds
+    }

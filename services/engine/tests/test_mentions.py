@@ -8,20 +8,24 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from google.protobuf.message import Message
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from e2e.model import KEY, Model, Question
+from mycelium.engine.v1 import events_pb2, runs_pb2
 from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_engine import records
 from mycelium_engine.calls import Call, Limits
 from mycelium_engine.ledger import Ledger
 from mycelium_engine.mentions import drain
 from mycelium_engine.runs import Runs
 from mycelium_engine.service import service
 from mycelium_engine.settings import EngineSettings, ModelSettings
-from mycelium_kernel import run, subjects
+from mycelium_kernel import events, headers, run, subjects
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.testing import NatsServer
 from services.engine.tests.conftest import NAMESPACE
@@ -68,6 +72,19 @@ class World:
                 await asyncio.sleep(0.05)
         return found
 
+    def run_subject(self, message: views_pb2.Message) -> str:
+        return records.subject(self.room_id, f"HelloRun:{self.room_id}:{message.id}:greeter")
+
+    async def told(self, engine: Runtime, message: views_pb2.Message, kind: type[Message]) -> Any:
+        """What is told of a message's run last, once it is of this kind."""
+        async with asyncio.timeout(BOUND_S):
+            while True:
+                sequence, data = await engine.connection.last(self.run_subject(message))
+                found = await engine.connection.get(sequence) if sequence else None
+                if found and found[0][headers.TYPE] == events.type_name(kind):
+                    return kind.FromString(data)
+                await asyncio.sleep(0.02)
+
     async def is_done(self, message: views_pb2.Message) -> bool:
         receipts = (await self.ask(service_pb2.ListReceiptsRequest(room="demo", message=message.id))).receipts
         return all(receipt.state == views_pb2.DELIVERY_STATE_ACKNOWLEDGED for receipt in receipts)
@@ -102,12 +119,41 @@ def _engine(*, paused: bool | None = None) -> service_pb2.SaveMemberRequest:
 
 async def test_two_replicas_answer_each_mention_once(world: World, model: Model) -> None:
     """Who of them gets a mention, and how often it is told, makes no difference."""
-    async with world.engines(2):
+    async with world.engines(2) as engines:
         messages = await asyncio.gather(*(world.post(f"@greeter number {number}") for number in range(6)))
         replies = [await world.answered(message) for message in messages]
 
+        runs = [await world.told(engines[0], message, events_pb2.RunEnded) for message in messages]
+
     assert [len(found) for found in replies] == [1] * 6
     assert len(model.asked) == 6
+    assert {run.outcome for run in runs} == {runs_pb2.RUN_OUTCOME_DONE}
+    assert [(run.run.engine, run.run.kind, run.run.asked_by, run.run.message_id) for run in runs] == [
+        ("greeter", "hello", "avery", message.id) for message in messages
+    ]
+
+
+async def test_a_run_is_told_while_the_model_is_asked_and_its_end_once(world: World, model: Model) -> None:
+    """With the thread that it works in; what the model fails by is the reason of its end."""
+    asked = threading.Event()
+
+    def hold(_question: Question) -> None:
+        asked.wait(BOUND_S)
+
+    model.on_asked, model.fault = hold, "auth"
+    async with world.engines(1) as (engine,):
+        first = await world.post("a thread begins")
+        request = service_pb2.PostMessageRequest(room="demo", content="@greeter hello", thread=first.id)
+        message = (await world.ask(request)).message
+        began = await world.told(engine, message, events_pb2.RunStarted)
+        place = await engine.connection.last_sequence(world.run_subject(message))
+        asked.set()
+        ended = await world.told(engine, message, events_pb2.RunEnded)
+
+    assert began.run == ended.run
+    assert (began.run.thread, began.run.asked_by) == (first.id, "avery")
+    assert (ended.outcome, ended.reason, ended.started) == (runs_pb2.RUN_OUTCOME_FAILED, "model.auth", place)
+    assert began.run.started_at.ToNanoseconds() <= ended.ended_at.ToNanoseconds()
 
 
 async def test_a_mention_that_comes_twice_makes_one_run(world: World, model: Model) -> None:
@@ -172,6 +218,8 @@ async def test_who_takes_the_handle_of_an_engine_that_left_says_nothing_that_it_
         ended = world.server.get_workflow_handle(f"HelloRun:{world.room_id}:{message.id}:greeter").result()
         await asyncio.wait_for(ended, BOUND_S)
         assert (await Ledger(engine, Limits()).read(world.room_id)).state is not None
+        told = await world.told(engine, message, events_pb2.RunEnded)
+        assert told.outcome == runs_pb2.RUN_OUTCOME_STOPPED
 
     assert not await world.replies(message)
 
@@ -184,6 +232,7 @@ async def test_a_deleted_rooms_runs_and_what_they_spent_are_erased(world: World,
         run_id = f"HelloRun:{world.room_id}:{message.id}:greeter"
         await server.get_workflow_handle(run_id).describe()
         assert await engine.connection.last_sequence(subjects.spending(world.room_id))
+        await world.told(engine, message, events_pb2.RunEnded)
         await world.ask(service_pb2.DeleteRoomRequest(room="demo"))
         async with asyncio.timeout(BOUND_S):
             with contextlib.suppress(RPCError):

@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
-from mycelium_engine.calls import Answer, Call
+from mycelium_engine.calls import Answer, Beginning, Call, Ending
 from mycelium_engine.hello.workflow import FOREIGN, TYPE, workflow_id
 from mycelium_engine.queues import ENGINE
 from services.engine.tests.running import CALL, Script, start, working
@@ -47,6 +47,29 @@ async def test_a_failure_of_the_model_is_posted_and_one_nobody_is_left_for_is_no
         assert await (await start(client, other)).result() == "ok"
 
     assert [reply.answer.slug for reply in script.posted] == ["model.auth"]
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "reason"),
+    [
+        (Script(), "done", ""),
+        (Script(Answer(slug="model.auth")), "failed", "model.auth"),
+        (Script(Answer(slug="model.over_budget")), "capped", "model.over_budget"),
+        (Script(Answer(gone=True)), "stopped", ""),
+        (Script(is_there=False), "stopped", ""),
+    ],
+    ids=["done", "failed", "capped", "message gone", "engine gone"],
+)
+async def test_a_run_tells_that_it_begins_and_how_it_ended(
+    client: Client, script: Script, outcome: str, reason: str
+) -> None:
+    """Once each, by what was posted in the end."""
+    async with working(client, script):
+        handle = await start(client)
+        await handle.result()
+
+    assert script.begun == [Beginning(CALL, "hello", handle.id)]
+    assert script.ended == [Ending(CALL, handle.id, outcome, reason)]  # type: ignore[arg-type]
 
 
 async def test_a_bug_in_asking_is_posted_after_a_few_tries(client: Client) -> None:

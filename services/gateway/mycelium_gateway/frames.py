@@ -104,6 +104,8 @@ UNSEEN: tuple[type[Message], ...] = (
     join_pb2.JoinCodeMade,
     join_pb2.JoinCodeUsed,
     engine_events_pb2.SpendingSaved,
+    engine_events_pb2.RunStarted,
+    engine_events_pb2.RunEnded,
     board_events_pb2.TaskMoved,
     board_events_pb2.ClaimRenewed,
     reservations_pb2.PatternsReserved,

@@ -23,16 +23,21 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from mycelium.engine.v1 import runs_pb2 as mycelium_dot_engine_dot_v1_dot_runs__pb2
 from mycelium.engine.v1 import states_pb2 as mycelium_dot_engine_dot_v1_dot_states__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/engine/v1/events.proto\x12\x12mycelium.engine.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmycelium/engine/v1/states.proto\"\x83\x01\n\rSpendingSaved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x33\n\x08spending\x18\x02 \x01(\x0b\x32!.mycelium.engine.v1.SpendingState\x12,\n\x08saved_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/engine/v1/events.proto\x12\x12mycelium.engine.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmycelium/engine/v1/runs.proto\x1a\x1fmycelium/engine/v1/states.proto\"\x83\x01\n\rSpendingSaved\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x33\n\x08spending\x18\x02 \x01(\x0b\x32!.mycelium.engine.v1.SpendingState\x12,\n\x08saved_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\nRunStarted\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12$\n\x03run\x18\x02 \x01(\x0b\x32\x17.mycelium.engine.v1.Run\"\xc1\x01\n\x08RunEnded\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12$\n\x03run\x18\x02 \x01(\x0b\x32\x17.mycelium.engine.v1.Run\x12/\n\x07outcome\x18\x03 \x01(\x0e\x32\x1e.mycelium.engine.v1.RunOutcome\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\x08\x65nded_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07started\x18\x06 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.engine.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SPENDINGSAVED']._serialized_start=122
-  _globals['_SPENDINGSAVED']._serialized_end=253
+  _globals['_SPENDINGSAVED']._serialized_start=153
+  _globals['_SPENDINGSAVED']._serialized_end=284
+  _globals['_RUNSTARTED']._serialized_start=286
+  _globals['_RUNSTARTED']._serialized_end=353
+  _globals['_RUNENDED']._serialized_start=356
+  _globals['_RUNENDED']._serialized_end=549
 # @@protoc_insertion_point(module_scope)

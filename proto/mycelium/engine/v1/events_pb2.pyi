@@ -6,6 +6,7 @@ The facts of the engine service. Its runs are Temporal's; this is what has to be
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mycelium.engine.v1 import runs_pb2 as _runs_pb2
 from mycelium.engine.v1 import states_pb2 as _states_pb2
 import builtins as _builtins
 import sys
@@ -51,3 +52,77 @@ class SpendingSaved(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SpendingSaved: _TypeAlias = SpendingSaved  # noqa: Y015
+
+@_typing.final
+class RunStarted(_message.Message):
+    """RunStarted is the first fact of a run. Each run has a subject of its own, so there is one however often it is tried."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    @_builtins.property
+    def run(self) -> _runs_pb2.Run:
+        """The run."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        run: _runs_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["room_id", b"room_id", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunStarted: _TypeAlias = RunStarted  # noqa: Y015
+
+@_typing.final
+class RunEnded(_message.Message):
+    """RunEnded is the last fact of a run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROOM_ID_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ENDED_AT_FIELD_NUMBER: _builtins.int
+    STARTED_FIELD_NUMBER: _builtins.int
+    room_id: _builtins.str
+    """UUID of the room."""
+    outcome: _runs_pb2.RunOutcome.ValueType
+    """How it ended."""
+    reason: _builtins.str
+    """What went wrong, such as `model.auth`; empty when nothing did."""
+    started: _builtins.int
+    """Sequence of its first fact."""
+    @_builtins.property
+    def run(self) -> _runs_pb2.Run:
+        """The run, as it was started."""
+
+    @_builtins.property
+    def ended_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        room_id: _builtins.str = ...,
+        run: _runs_pb2.Run | None = ...,
+        outcome: _runs_pb2.RunOutcome.ValueType = ...,
+        reason: _builtins.str = ...,
+        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        started: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "outcome", b"outcome", "reason", b"reason", "room_id", b"room_id", "run", b"run", "started", b"started"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunEnded: _TypeAlias = RunEnded  # noqa: Y015

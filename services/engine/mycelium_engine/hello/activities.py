@@ -16,6 +16,7 @@ from mycelium_engine import asking
 from mycelium_engine.asking import Account
 from mycelium_engine.calls import Answer, Call, Reply, post_key
 from mycelium_engine.hello import prompts
+from mycelium_engine.hello.workflow import KIND
 from mycelium_engine.ledger import Ledger
 from mycelium_engine.settings import ModelSettings
 from mycelium_kernel.bus import Bus
@@ -24,7 +25,6 @@ from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
 HEARTBEAT_S = 2.0
-KIND = "hello"
 GONE = frozenset({"room.not_found", "message.not_found"})
 
 
@@ -66,23 +66,28 @@ class HelloActivities:
         return reply.message.message
 
     @activity.defn(name="post_reply")
-    async def post_reply(self, reply: Reply) -> None:
-        """Record what it took and post it, each once, however often this is tried. Raises `Unavailable`."""
+    async def post_reply(self, reply: Reply) -> Answer:
+        """Record what it took and post it, each once, however often this is tried. Raises `Unavailable`.
+
+        What was posted, without its text; or that there is nobody left to answer, or to do it.
+        """
         async with _heartbeat():
             if reply.answer.use:
                 await self._ledger.record(reply.call.room_id, reply.answer.use, reply.call.handle)
             if not await self._is_there(reply.call):
                 LOGGER.info("a reply is not posted: the engine was removed")
-                return
+                return Answer(gone=True)
             try:
                 await self._post(reply, reply.answer, post_key(reply.run))
             except Refusal as refusal:
                 if not refusal.slug.startswith("content."):
                     LOGGER.info("a reply is not posted: %s", refusal.slug)
-                    return
+                    return Answer(gone=True)
                 detail = f"the model's answer can't be posted: {refusal.detail}"
                 said = replace(reply.answer, text="", slug="model.unfit", detail=detail)
                 await self._post(reply, said, post_key(f"{reply.run}:unfit"))
+                return Answer(slug=said.slug)
+            return Answer(slug=reply.answer.slug)
 
     async def _post(self, reply: Reply, answer: Answer, key: str) -> None:
         call, asked = reply.call, await self._read(reply.call)

@@ -9,10 +9,12 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from mycelium_engine import recording
     from mycelium_engine.calls import Answer, Call, Reply
     from mycelium_engine.queues import MODELS
 
 TYPE = "HelloRun"
+KIND = "hello"
 MODEL_TRIES = 5  # of an activity whose process died, not of a model that failed: that is an answer
 MODEL_S, HEARTBEAT_S = 660, 10
 POST_S = 30
@@ -35,16 +37,24 @@ class HelloRun:
         run = workflow_id(call)
         if workflow.info().workflow_id != run:
             raise ApplicationError("its id is not that of its call: refused", type=FOREIGN, non_retryable=True)
+        is_told = await recording.started(call, KIND, run)
         answer = await self._ask(call)
-        if not answer.gone:
-            await workflow.execute_activity(
-                "post_reply",
-                Reply(call, answer, run),
-                start_to_close_timeout=timedelta(seconds=POST_S),
-                heartbeat_timeout=timedelta(seconds=HEARTBEAT_S),
-                retry_policy=AGAIN,
-            )
+        posted = answer if answer.gone else await self._post(Reply(call, answer, run))
+        if is_told:
+            await recording.ended(call, run, posted)
         return answer.slug or "ok"
+
+    async def _post(self, reply: Reply) -> Answer:
+        """What was posted, without its text."""
+        posted: Answer = await workflow.execute_activity(
+            "post_reply",
+            reply,
+            result_type=Answer,
+            start_to_close_timeout=timedelta(seconds=POST_S),
+            heartbeat_timeout=timedelta(seconds=HEARTBEAT_S),
+            retry_policy=AGAIN,
+        )
+        return posted
 
     async def _ask(self, call: Call) -> Answer:
         try:
