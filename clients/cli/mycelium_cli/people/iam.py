@@ -1,6 +1,7 @@
 """`iam` and `whoami`: saying who one is on this machine, and being told."""
 
 import os
+import time
 from collections.abc import Iterator
 
 import click
@@ -10,8 +11,9 @@ from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.config import Value
 from mycelium_cli.context import Here
-from mycelium_cli.errors import UNREACHABLE, Failure
+from mycelium_cli.errors import FORBIDDEN, UNREACHABLE, Failure
 from mycelium_cli.output import Paint, clean_line, table
+from mycelium_cli.people import signed_in
 from mycelium_cli.session import session
 from mycelium_cli.wording import Document, person
 
@@ -31,23 +33,29 @@ def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -
         _tell(here, sources=False)
         return
     who = context.handle_of(handle) if handle else here.handle(None)
-    saved, reason = _save_user(here, who, {"name": name, "team": team})
+    proven = signed_in.person(here.hub_url)
+    other = proven.handle if proven and proven.handle != who else ""
+    saved, reason = _save_user(here, who, {"name": name, "team": team}, may_be_refused=bool(other))
     config.write("identity.name", who)
     here.out.answer({"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}, draw_iam)
-    if saved is None:
+    if other:
+        here.out.note(signed_in.mismatch(other, who))
+    elif saved is None:
         here.out.note(f"warning: the user record was not saved: {reason}. Later: mycelium iam {who}")
     shell = os.environ.get("MYCELIUM_AGENT_HANDLE")
     if shell and context.handle_of(shell, "MYCELIUM_AGENT_HANDLE") != who:
         here.out.note(f"warning: MYCELIUM_AGENT_HANDLE is set to {shell} in this shell, and wins over it")
 
 
-def _save_user(here: Here, who: str, known: dict[str, str | None]) -> tuple[Document | None, str]:
+def _save_user(
+    here: Here, who: str, known: dict[str, str | None], *, may_be_refused: bool
+) -> tuple[Document | None, str]:
     """The user record as the hub has it now; without a hub the identity of this machine stands alone."""
     body = {field: value for field, value in known.items() if value is not None}
     try:
         user: Document = here.hub(who).write("PUT", api_path("users", who), body).data
     except Failure as failure:
-        if failure.exit_status != UNREACHABLE:
+        if failure.exit_status != UNREACHABLE and not (may_be_refused and failure.exit_status == FORBIDDEN):
             raise
         return None, failure.cause
     return user, ""
@@ -77,6 +85,7 @@ def _tell(here: Here, *, sources: bool) -> None:
         "name": registered.get("name") or "",
         "registered": registered.get("registered"),
         "kind": registered.get("kind"),
+        "signed_in": signed_in.told(here.hub_url, known["credential"]),
     }
     if registered.get("handle"):
         answer["handle"] = registered["handle"]
@@ -102,13 +111,19 @@ def found() -> dict[str, Value]:
 
 def draw_whoami(answer: Document, known: dict[str, Value], paint: Paint) -> Iterator[str]:
     """Who one acts as; with sources, a line for each part."""
-    if answer["handle"]:
+    proven = answer["signed_in"]
+    if proven and answer["handle"]:
+        seat = signed_in.seat(answer["handle"], answer["session"])
+        yield f"acting as {paint.bold('@' + clean_line(answer['handle']))}  ({seat})"
+    elif answer["handle"]:
         yield f"acting as {paint.bold(person(answer['name'], answer['handle']))}"
     else:
         yield "acting as nobody yet: mycelium iam <handle>"
     if answer["handle"] and answer["registered"] is False:
         who = clean_line(answer["handle"])
         yield f"  @{who} is no registered agent or user: mycelium agent create {who}, or mycelium iam {who}"
+    if proven:
+        yield f"  {signed_in.line(proven, answer['handle'], time.time())}"
     if "sources" in answer:
         rows = [[name, str(value.value) or "-", value.source] for name, value in known.items()]
         yield from table(["", "VALUE", "FROM"], rows, paint)
