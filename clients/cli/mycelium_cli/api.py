@@ -220,7 +220,7 @@ class Hub:
             response = line.ask(again, quiet_s)
         if response.status != 200:
             answer = self._read(line, response)
-            raise failure_of_answer(self.url, answer)
+            raise self._failure(answer)
         return line, response
 
     def _until_answered(self, request: Request, timeout_s: float, key: str = "") -> Answer:
@@ -252,10 +252,18 @@ class Hub:
         if answer.status == 401 and (again := self._proven_anew(request)):
             answer = self._asked(again, timeout_s)
         if answer.status in _PATIENCE:
-            raise _Again(failure_of_answer(self.url, answer), _retry_after(answer))
+            raise _Again(self._failure(answer), _retry_after(answer))
         if answer.status >= 300:
-            raise failure_of_answer(self.url, answer)
+            raise self._failure(answer)
         return answer
+
+    def _failure(self, answer: Answer) -> Failure:
+        failure = failure_of_answer(self.url, answer)
+        if failure.http_status not in {401, 403}:
+            return failure
+        from mycelium_cli.sign_in import refused
+
+        return refused.explained(failure, self.caller.handle, self.url)
 
     def _asked(self, request: Request, timeout_s: float) -> Answer:
         line = Line(self.url)

@@ -92,7 +92,10 @@ def token(acting: str | None = None, url: str | None = None, refused: str | None
         who = handle(None)
         acting = str(who.value) if who else ""
     address = str(hub_url().value) if url is None else url
-    return _agents_token(acting, address, refused) or _joined_token(acting, address) or _persons_token(address, refused)
+    agents_own = _agents_token(acting, address, refused)
+    if agents_own is not None:  # empty: its issuer gave it none, and nobody else's stands in for it
+        return agents_own if agents_own.value else None
+    return _joined_token(acting, address) or _persons_token(address, refused)
 
 
 def _agents_token(acting: str, url: str, refused: str | None) -> Value | None:

@@ -62,7 +62,7 @@ def store(run: Run, monkeypatch: pytest.MonkeyPatch, handle: str, secret: str, *
 @pytest.fixture(autouse=True)
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process remembers of others' answers is another's in each test."""
-    monkeypatch.setattr(agents, "_not_before", {})
+    monkeypatch.setattr(agents, "_tried", {})
     monkeypatch.setattr(agents, "_told", set())
     monkeypatch.setattr(agent_tokens, "_own", {})
 

@@ -6,7 +6,7 @@ one the request goes out as it is, so a hub with sign-in off answers; why there 
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mycelium_cli import config
 from mycelium_cli.config import Value
@@ -25,12 +25,25 @@ CLIENT_SECRET = "MYCELIUM_AGENT_AUTH_CLIENT_SECRET"  # noqa: S105 - the variable
 HANDLE = "MYCELIUM_AGENT_HANDLE"
 _AGAIN_S = 30.0  # a loop that got none asks again after this long
 
-_not_before: dict[tuple[str, str], float] = {}
+
+class _Tried(NamedTuple):
+    """That there was no token for a hub: when to ask again, and why; `elsewhere`: it is not for that hub at all."""
+
+    again_s: float
+    why: str = ""
+    elsewhere: bool = False
+
+
+class _Elsewhere(NoToken):
+    """The hub is none that the agent signs in at."""
+
+
+_tried: dict[tuple[str, str], _Tried] = {}
 _told: set[str] = set()
 
 
 def token(handle: str, refused: str | None = None, hub: str | None = None) -> Value | None:
-    """The agent's token for a hub, or nothing when it has none to use there.
+    """The agent's token for a hub, or nothing when it has none to use there; empty when its issuer gave it none.
 
     `refused` is one that the hub would not have (empty: it wants one, and none was sent): another is asked for.
     """
@@ -95,16 +108,18 @@ def _obtained(handle: str, grant: Grant, refused: str | None, hub: str) -> Value
     kept = agent_tokens.read(handle, asked_as)
     if _serves(kept, hub, refused):
         return Value(kept.token, grant.source)
-    usable = kept.token != refused and hub in kept.hubs and time.time() < kept.expires_at
-    token = kept.token if usable else ""  # its last seconds are better than nothing
-    if refused is not None or time.monotonic() >= _not_before.get((handle, hub), 0.0):
+    tried = _tried.get((handle, hub), _Tried(0.0))
+    if refused is not None or time.monotonic() >= tried.again_s:
         try:
-            token = _renewed(handle, grant, asked_as, refused, hub)
+            return Value(_renewed(handle, grant, asked_as, refused, hub), grant.source)
         except NoToken as why:
-            if not token:
-                _tell(f"@{handle} has no token: {why}. Going on without. Next: mycelium agent credential show {handle}")
-            _not_before[handle, hub] = time.monotonic() + _AGAIN_S
-    return Value(token, grant.source) if token else None
+            tried = _Tried(time.monotonic() + _AGAIN_S, str(why), elsewhere=isinstance(why, _Elsewhere))
+            _tried[handle, hub] = tried
+    if kept.token != refused and hub in kept.hubs and time.time() < kept.expires_at:
+        return Value(kept.token, grant.source)  # its last seconds are better than nothing
+    if tried.why:
+        _tell(f"@{handle} has no token: {tried.why}. Going on without. Next: mycelium agent credential show {handle}")
+    return None if tried.elsewhere else Value("", grant.source)
 
 
 def _serves(kept: "Kept", hub: str, refused: str | None) -> bool:
@@ -119,9 +134,7 @@ def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None
         kept = agent_tokens.read(handle, asked_as)
         if _serves(kept, hub, refused):
             return kept.token
-        if not _trusted(hub, grant.issuer, known=hub in kept.hubs):
-            _not_before[handle, hub] = time.monotonic() + _AGAIN_S
-            return ""
+        _check_trust(hub, grant.issuer, known=hub in kept.hubs)
         if not kept.is_good(time.time()) or kept.token == refused:
             if kept.failed_at >= since_s:
                 raise NoToken(kept.why)
@@ -136,14 +149,17 @@ def _renewed(handle: str, grant: Grant, asked_as: list[str], refused: str | None
         return kept.token
 
 
-def _trusted(hub: str, issuer: str, *, known: bool) -> bool:
-    """Whether the hub trusts the issuer. Where nobody has to sign in it gets no token either, and nothing is told."""
-    from mycelium_cli.sign_in import trust
+def _check_trust(hub: str, issuer: str, *, known: bool) -> None:
+    """Fails unless the hub trusts the issuer. Where nobody has to sign in it gets no token either; nothing is told."""
+    from mycelium_cli.sign_in.trust import Trust, asked
 
-    said = trust.asked(hub, issuer)
-    if said is trust.Trust.NO:
-        raise NoToken(f"the hub at {hub} does not trust {issuer}")
-    return said is trust.Trust.YES or (known and said is trust.Trust.AWAY)
+    said = asked(hub, issuer)
+    if said is Trust.NO:
+        raise _Elsewhere(f"the hub at {hub} does not trust {issuer}")
+    if said is Trust.NOBODY_SIGNS_IN:
+        raise _Elsewhere
+    if said is not Trust.YES and not (known and said is Trust.AWAY):
+        raise NoToken
 
 
 def _tell(text: str) -> None:

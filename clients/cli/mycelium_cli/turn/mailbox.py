@@ -17,6 +17,7 @@ from mycelium_cli.wording import Document
 # One request waits this long at most; longer waits are several. Proxies cut connections that say nothing.
 LONGEST_REQUEST_S = 300.0
 _GRACE_S = 15.0
+_EARLY_S = 1.0
 
 
 class Address(NamedTuple):
@@ -58,7 +59,9 @@ class Mailbox:
     def next(self, timeout_s: float | None) -> Document | None:
         """The next message for this address; `None` when the time is up, never without one when it isn't set."""
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        early = 0
         while True:
+            begun_s = time.monotonic()
             left_s = LONGEST_REQUEST_S if end_s is None else max(0.0, end_s - time.monotonic())
             wait_s = min(left_s, LONGEST_REQUEST_S)
             if self.address.lease and self._since is None:
@@ -70,8 +73,12 @@ class Mailbox:
             if answer.status == 200:
                 document: Document = answer.data
                 return document
-            if end_s is not None and time.monotonic() >= end_s - 0.001:
+            now_s = time.monotonic()
+            if end_s is not None and now_s >= end_s - 0.001:
                 return None
+            early = early + 1 if now_s - begun_s < min(wait_s, _EARLY_S) else 0
+            if early > 1:  # a wait lasts no longer than its token, which may be over by now
+                self._pause(_EARLY_S)
 
     @property
     def place(self) -> tuple[int, int]:
