@@ -57,6 +57,7 @@ class Hub:
     facts: list[RawFact] = field(default_factory=list)
     ids: int = 0
     monotonic: float = 0.0
+    signed_in: dict[str, str] = field(default_factory=dict)  # who has proven who they are, as a user or an agent
 
     def __post_init__(self) -> None:
         self.waits = Waits(lambda: self.monotonic)
@@ -71,7 +72,7 @@ class Hub:
         return f"01900000-0000-7000-8000-{self.ids:012x}"
 
     def context(self, handle: str = "", session: str = "") -> Context:
-        actor = Actor(handle, session)
+        actor = Actor(handle, session, self.signed_in.get(handle, ""))
         return Context(actor, "", self.now, self.new_id, self.now + timedelta(seconds=10))
 
     def later(self, **by: float) -> None:
