@@ -36,6 +36,11 @@ def renamed(tables: Tables, room_id: str, key: str, at: int) -> str:
     return row[0] if row else ""
 
 
+def enter(tables: Tables, *row: object) -> None:
+    """Have the log tell something; the columns are those of schema_log.sql. Only a run has an outcome."""
+    tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+
+
 def become(tables: Tables, room_id: str, sequence: int, key: str, move: views_pb2.Move.ValueType) -> None:
     """An edit that the log has is known to be a move."""
     if move in MOVES:

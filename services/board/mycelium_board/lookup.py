@@ -14,6 +14,7 @@ from mycelium_kernel.tables import Tables
 # What a `Task` is made of, in its order.
 COLUMNS = "document_id, key, thread, title, iif(moved_status != '', moved_status, status), kind, assignee, blocked_by"
 MEMBERS = "members/"  # what the rows of active members are called by
+RUNS = "runs/"  # the same of runs of engines
 NEAR_ROWS = 200  # keys beside the one that is not there, among which a near one is sought
 
 
@@ -75,12 +76,25 @@ def _by_key(tables: Tables, room_id: str, folded: str) -> list[Task]:
 
 def _elsewhere(tables: Tables, room: RoomRow, text: str) -> Refusal | None:
     """The refusal of a row that comes from no document, as the board shows active members; None for anything else."""
+    if text.lower().startswith(RUNS):
+        return _of_run(tables, room, text.lower().removeprefix(RUNS))
     handle = text.lower().removeprefix(MEMBERS).removeprefix("@")
     sql = "SELECT 1 FROM member WHERE room_id = ? AND handle = ?"
     if handle == text.lower() or tables.one(sql, room.id, handle) is None:
         return None
     detail = f"@{handle} is a member of {room.name!r}, no task: its row shows what it does, and can't be changed here"
     return Refusal("row.unchangeable", detail, f"mycelium agent show {handle} --room {shlex.quote(room.name)}")
+
+
+def _of_run(tables: Tables, room: RoomRow, run: str) -> Refusal | None:
+    sql = "SELECT engine FROM run WHERE room_id = ? AND (run_id = ? OR substr(run_id, -8) = ?)"
+    row = tables.one(sql, room.id, run, run)
+    if row is None:
+        return None
+    detail = (
+        f"{RUNS}{run} is a run of @{row[0]}, no task: its row shows that it is under way, and can't be changed here"
+    )
+    return Refusal("row.unchangeable", detail, f"mycelium engine show {row[0]} --room {shlex.quote(room.name)}")
 
 
 def _missing(tables: Tables, room: RoomRow, text: str) -> Refusal:

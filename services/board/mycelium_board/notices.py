@@ -151,6 +151,11 @@ def line(event: events_pb2.TaskMoved) -> str:
         text += f": {answer[:NOTE_CHARACTERS]}"
     text += f" — {event.title}" if event.title else ""
     text += f" · {note[:NOTE_CHARACTERS]}" if note and not event.cause else ""
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """A text as one line."""
     shown = (" " if unicodedata.category(character) in BROKEN else character for character in text)
     return " ".join("".join(shown).split())
 

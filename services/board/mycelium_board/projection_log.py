@@ -14,7 +14,7 @@ from typing import Any
 from mycelium.board.v1 import events_pb2, log_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
-from mycelium_board import entries
+from mycelium_board import entries, runs
 from mycelium_board.edits import move_of
 from mycelium_board.model import PREFIXES
 from mycelium_board.projection import title_of
@@ -39,8 +39,8 @@ def both(
 
 
 def message_posted(tables: Tables, event: rooms_pb2.MessagePosted, stored: Stored) -> None:
-    """One more of its sender's. An amendment is no fact of this type, a delivery is none either."""
-    if event.message_type not in SAID:
+    """One more of its sender's. An amendment is no fact of this type, a delivery is none; a run's answer is the run."""
+    if event.message_type not in SAID or runs.answers(tables, event):
         return
     at = clock.to_millis(event.created_at)
     tables.execute(
@@ -59,9 +59,9 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
     if event.moved_from:
         _forget_removal(tables, event, at)
     fields = json.loads(event.content.fields_json or "{}")
-    _enter(
+    entries.enter(
         tables, event.room_id, at, stored.sequence, by, what, event.key, event.thread,
-        title_of(event.content, fields), event.moved_from,
+        title_of(event.content, fields), event.moved_from, "",
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: 
         return
     thread, title = _last_told(tables, event)
     what = log_pb2.LOG_WHAT_REMOVED
-    _enter(tables, event.room_id, at, stored.sequence, event.removed_by, what, event.key, thread, title, "")
+    entries.enter(tables, event.room_id, at, stored.sequence, event.removed_by, what, event.key, thread, title, "", "")
 
 
 def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> None:
@@ -84,7 +84,8 @@ def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> N
     elif event.fields_json:
         what = entries.MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
         at = clock.to_millis(event.at)
-        _enter(tables, event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "")
+        row = event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "", ""
+        entries.enter(tables, *row)
 
 
 def _what(event: memory_pb2.DocumentWritten) -> log_pb2.LogWhat.ValueType:
@@ -108,7 +109,3 @@ def _last_told(tables: Tables, event: memory_pb2.DocumentRemoved) -> tuple[str, 
     sql = "SELECT thread, title FROM log_entry WHERE room_id = ? AND key = ? ORDER BY sequence DESC LIMIT 1"
     row = tables.one(sql, event.room_id, event.key)
     return (row[0], row[1]) if row else ("", "")
-
-
-def _enter(tables: Tables, *row: object) -> None:
-    tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)

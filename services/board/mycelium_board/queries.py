@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from mycelium.board.v1 import service_pb2, views_pb2
-from mycelium_board import readiness, rows
+from mycelium_board import readiness, rows, runs
 from mycelium_kernel import clock, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
@@ -62,6 +62,8 @@ def list_tasks(
     page = _page(tables, request.filter, wanted)
     room_id, now = wanted.room.id, wanted.now
     page.room = wanted.room.name
+    if request.filter == service_pb2.FILTER_ALL and not page.next:
+        page.runs.extend(runs.running(tables, room_id))
     page.needs_you = _count(tables, COUNT_NEEDED, room_id, REVIEW)
     page.in_flight = _count(tables, COUNT_HELD, room_id, now, OPEN)
     page.resolved = _count(tables, COUNT_LATELY, room_id, wanted.since)

@@ -33,7 +33,7 @@ MESSAGES = """SELECT handle, sum(messages), max(last_at), max(last_sequence) FRO
   WHERE room_id = ?1 AND quarter >= ?2 AND quarter < ?3 AND (?4 = '' OR handle = ?4) GROUP BY handle"""
 OTHERS = """SELECT handle, what, count(*) FROM log_entry
   WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4) GROUP BY handle, what"""
-ENTRIES = """SELECT at, sequence, handle, what, key, thread, title, moved_from FROM log_entry
+ENTRIES = """SELECT at, sequence, handle, what, key, thread, title, moved_from, outcome FROM log_entry
   WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4)
     AND (at, sequence) < (?5, ?6)
   ORDER BY at DESC, sequence DESC"""
@@ -63,6 +63,7 @@ class Entry(NamedTuple):
     thread: str = ""
     title: str = ""
     moved_from: str = ""
+    outcome: str = ""
     number: int = 1
 
 
@@ -131,13 +132,11 @@ class Reader:
         people = {handle: log_pb2.LogCounts(messages=said[0]) for handle, said in messages.items()}
         for handle, what, count in self._rows(OTHERS, day, 1):
             counts = people.setdefault(handle, log_pb2.LogCounts())
-            if what in RESOLVED:
-                counts.resolved += count
-            else:
-                counts.changes += count
+            name = "runs" if what == log_pb2.LOG_WHAT_RUN else "resolved" if what in RESOLVED else "changes"
+            setattr(counts, name, getattr(counts, name) + count)
         for counts in people.values():
-            counts.total = counts.messages + counts.changes + counts.resolved
-            for name in ("total", "messages", "changes", "resolved"):
+            counts.total = counts.messages + counts.changes + counts.resolved + counts.runs
+            for name in ("total", "messages", "changes", "resolved", "runs"):
                 setattr(shown.counts, name, getattr(shown.counts, name) + getattr(counts, name))
         most = sorted(people.items(), key=lambda item: (-item[1].total, item[0]))
         for handle, counts in most[:PEOPLE]:
@@ -157,6 +156,7 @@ class Reader:
             title=entry.title,
             count=entry.number,
             moved_from=entry.moved_from,
+            outcome=entry.outcome,
         )
         self.size += ENTRY_BYTES + added.ByteSize()
 

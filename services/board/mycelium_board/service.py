@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mycelium.board.v1 import events_pb2, finding_pb2, log_pb2, service_pb2
+from mycelium.engine.v1 import events_pb2 as engine_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import (
@@ -22,7 +23,9 @@ from mycelium_board import (
     queries_finding,
     queries_log,
     reactions,
+    runs,
     service_reservations,
+    turns,
 )
 from mycelium_kernel import rooms_seen, subjects
 from mycelium_kernel.service import Command, Direct, Evolution, Projection, Query, Service
@@ -32,14 +35,15 @@ VERSION = "0.1.0"
 PROJECTION = Projection(
     schemas=(
         rooms_seen.SCHEMA,
-        *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql")),
+        *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql", "schema_runs.sql")),
         service_reservations.SCHEMA,
     ),
-    version=4,
+    version=5,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
         subjects.all_posts(),
+        turns.RUNS,
         *rooms_seen.FILTERS,
     ),
     apply={
@@ -48,6 +52,8 @@ PROJECTION = Projection(
         memory_pb2.DocumentWritten: projection_log.both(projection.document_written, projection_log.document_written),
         memory_pb2.DocumentRemoved: projection_log.both(projection.document_removed, projection_log.document_removed),
         rooms_pb2.MessagePosted: projection_log.message_posted,
+        engine_pb2.RunStarted: runs.run_started,
+        engine_pb2.RunEnded: runs.run_ended,
         **service_reservations.APPLY,
         **rooms_seen.APPLY,
     },
@@ -56,7 +62,7 @@ PROJECTION = Projection(
         events_pb2.ClaimRenewed: (Evolution(events_pb2.TaskState, model.renew),),
         **service_reservations.ENTITIES,
     },
-    room_tables=(*rooms_seen.ROOM_TABLES, *service_reservations.ROOM_TABLES, "claim", "asked", "edit"),
+    room_tables=(*rooms_seen.ROOM_TABLES, *service_reservations.ROOM_TABLES, "claim", "asked", "edit", "run"),
     swept_tables={
         "task": "room_id, document_id",
         "edge": "room_id, document_id, number",
@@ -87,6 +93,7 @@ def service(*, is_gated: bool = False) -> Service:
             reactions.TELLER,
             reactions.FREER,
             notices.NOTICES,
+            turns.TURNS,
             *service_reservations.REACTIONS,
         ),
         workers=(expiry.watch_claims, expiry.watch_concerns, *service_reservations.WORKERS),

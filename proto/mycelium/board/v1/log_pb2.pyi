@@ -53,7 +53,7 @@ class _LogWhatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LogWhat.Value
     LOG_WHAT_ANSWERED: _LogWhat.ValueType  # 12
     """A decision was made."""
     LOG_WHAT_RUN: _LogWhat.ValueType  # 13
-    """An engine's run ended. None has it yet: runs leave no facts."""
+    """An engine's run ended; what it posted is told by that."""
 
 class LogWhat(_LogWhat, metaclass=_LogWhatEnumTypeWrapper):
     """LogWhat is what an entry of the log tells."""
@@ -85,7 +85,7 @@ LOG_WHAT_DISMISSED: LogWhat.ValueType  # 11
 LOG_WHAT_ANSWERED: LogWhat.ValueType  # 12
 """A decision was made."""
 LOG_WHAT_RUN: LogWhat.ValueType  # 13
-"""An engine's run ended. None has it yet: runs leave no facts."""
+"""An engine's run ended; what it posted is told by that."""
 Global___LogWhat: _TypeAlias = LogWhat  # noqa: Y015
 
 @_typing.final
@@ -153,6 +153,7 @@ class LogEntry(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
     MOVED_FROM_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
     time: _builtins.str
     """The same in the zone of the reader, such as `16:41`."""
     by: _builtins.str
@@ -160,15 +161,17 @@ class LogEntry(_message.Message):
     what: Global___LogWhat.ValueType
     """What it was."""
     key: _builtins.str
-    """Key of the document; empty for messages."""
+    """Key of the document; of a run of the task that it worked in; empty for messages."""
     thread: _builtins.str
-    """Id of the document's thread; empty for messages."""
+    """Id of the document's thread, or of the one that a run worked in; empty for messages."""
     title: _builtins.str
     """What the document is about, in one line; empty for messages."""
     count: _builtins.int
     """How many: of messages as many as there were, else 1."""
     moved_from: _builtins.str
     """The key that the document had before it was renamed."""
+    outcome: _builtins.str
+    """How a run ended, such as `done`; empty for all else."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When; of messages when the last one was posted."""
@@ -185,10 +188,11 @@ class LogEntry(_message.Message):
         title: _builtins.str = ...,
         count: _builtins.int = ...,
         moved_from: _builtins.str = ...,
+        outcome: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "count", b"count", "key", b"key", "moved_from", b"moved_from", "thread", b"thread", "time", b"time", "title", b"title", "what", b"what"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "count", b"count", "key", b"key", "moved_from", b"moved_from", "outcome", b"outcome", "thread", b"thread", "time", b"time", "title", b"title", "what", b"what"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -214,7 +218,7 @@ class LogCounts(_message.Message):
     resolved: _builtins.int
     """Tasks resolved, promoted, dismissed, and decisions answered."""
     runs: _builtins.int
-    """Runs of engines. Always 0 until these leave facts."""
+    """Runs of engines."""
     def __init__(
         self,
         *,

@@ -192,6 +192,7 @@ class ListTasksResponse(_message.Message):
     RESOLVED_FIELD_NUMBER: _builtins.int
     ROOM_FIELD_NUMBER: _builtins.int
     NEXT_FIELD_NUMBER: _builtins.int
+    RUNS_FIELD_NUMBER: _builtins.int
     needs_you: _builtins.int
     """How many need a person."""
     in_flight: _builtins.int
@@ -206,6 +207,10 @@ class ListTasksResponse(_message.Message):
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.Row]:
         """The rows: decisions, what is blocked, reviews, then the rest; those that moved last first."""
 
+    @_builtins.property
+    def runs(self) -> _containers.RepeatedCompositeFieldContainer[_views_pb2.RunRow]:
+        """The runs of engines that are under way, those that began last first; on the last page of every row alone."""
+
     def __init__(
         self,
         *,
@@ -215,10 +220,11 @@ class ListTasksResponse(_message.Message):
         resolved: _builtins.int = ...,
         room: _builtins.str = ...,
         next: _builtins.str = ...,
+        runs: _abc.Iterable[_views_pb2.RunRow] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["in_flight", b"in_flight", "needs_you", b"needs_you", "next", b"next", "resolved", b"resolved", "room", b"room", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["in_flight", b"in_flight", "needs_you", b"needs_you", "next", b"next", "resolved", b"resolved", "room", b"room", "rows", b"rows", "runs", b"runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -303,3 +303,59 @@ class Row(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Row: _TypeAlias = Row  # noqa: Y015
+
+@_typing.final
+class RunRow(_message.Message):
+    """RunRow is a run of an engine that is under way, as the board shows it. It is no task, and can't be changed here."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    ENGINE_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    THREAD_FIELD_NUMBER: _builtins.int
+    ASKED_BY_FIELD_NUMBER: _builtins.int
+    STARTED_AT_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """Id of the run."""
+    engine: _builtins.str
+    """Handle of the engine."""
+    kind: _builtins.str
+    """Kind of the engine, such as `hello`."""
+    task: _builtins.str
+    """Key of the task whose thread it works in; empty when it is no task's."""
+    title: _builtins.str
+    """Title of that task."""
+    thread: _builtins.str
+    """Id of the thread; empty in the room's channel."""
+    asked_by: _builtins.str
+    """Handle of who asked for it."""
+    message_id: _builtins.str
+    """Id of the message that asked for it."""
+    @_builtins.property
+    def started_at(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        engine: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        task: _builtins.str = ...,
+        title: _builtins.str = ...,
+        thread: _builtins.str = ...,
+        asked_by: _builtins.str = ...,
+        started_at: _timestamp_pb2.Timestamp | None = ...,
+        message_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["started_at", b"started_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_by", b"asked_by", "engine", b"engine", "kind", b"kind", "message_id", b"message_id", "run", b"run", "started_at", b"started_at", "task", b"task", "thread", b"thread", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunRow: _TypeAlias = RunRow  # noqa: Y015
