@@ -54,9 +54,9 @@ class SigningKey:
         return verifier.verify(signed, signature, self.key)
 
 
-async def discover(issuer: str) -> str:
+async def discover(issuer: str, within_s: float = WITHIN_S) -> str:
     """Where an issuer's keys are, by its own document, which must be about this issuer and no other."""
-    document = await _fetch(issuer.rstrip("/") + WELL_KNOWN)
+    document = await _fetch(issuer.rstrip("/") + WELL_KNOWN, within_s)
     if document.get("issuer") != issuer:
         raise Unusable("its discovery document is about another issuer; auth.issuers must hold the exact `iss`")
     found = document.get("jwks_uri")
@@ -67,9 +67,9 @@ async def discover(issuer: str) -> str:
     return found
 
 
-async def fetch(url: str) -> tuple[SigningKey, ...]:
+async def fetch(url: str, within_s: float = WITHIN_S) -> tuple[SigningKey, ...]:
     """The keys of an issuer that can verify a token. Others are passed over; none at all is a fault."""
-    listed = (await _fetch(url)).get("keys")
+    listed = (await _fetch(url, within_s)).get("keys")
     if not isinstance(listed, list) or len(listed) > MOST:
         raise Unusable(f"what it publishes is no list of at most {MOST} keys")
     found = tuple(key for key in map(read, listed) if key is not None)
@@ -110,19 +110,19 @@ def _number(encoded: str) -> int:
     return int.from_bytes(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
 
 
-async def _fetch(url: str) -> dict[str, Any]:
+async def _fetch(url: str, within_s: float) -> dict[str, Any]:
     """A JSON object from an address. One of this machine is asked without the proxy that the environment may name."""
     own = is_loopback(urlsplit(url).hostname or "")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     try:
         async with (
-            asyncio.timeout(WITHIN_S),
-            httpx.AsyncClient(timeout=WITHIN_S, trust_env=not own, headers=headers) as client,
+            asyncio.timeout(within_s),
+            httpx.AsyncClient(timeout=within_s, trust_env=not own, headers=headers) as client,
             client.stream("GET", url) as answer,
         ):
             return _object(answer, await _body(answer))
-    except TimeoutError:
-        raise Unusable(f"it did not answer within {WITHIN_S:.0f} seconds") from None
+    except (TimeoutError, httpx.TimeoutException):
+        raise Unusable(f"it did not answer within {within_s:g} seconds") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise Unusable(f"it can't be asked ({type(error).__name__})") from None
 

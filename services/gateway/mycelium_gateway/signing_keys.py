@@ -39,6 +39,7 @@ class IssuerKeys:
         clock: Callable[[], float] = time.monotonic,
         unknown_s: float = UNKNOWN_S,
         retry_s: float = RETRY_S,
+        within_s: float = published_keys.WITHIN_S,
     ) -> None:
         self.trouble = ""
         self._issuer = issuer
@@ -46,6 +47,7 @@ class IssuerKeys:
         self._clock = clock
         self._unknown_s = unknown_s
         self._retry_s = retry_s
+        self._within_s = within_s
         self._jwks_url = issuer.jwks_url
         self._keys: tuple[SigningKey, ...] = ()
         self._fetches = 0
@@ -91,8 +93,8 @@ class IssuerKeys:
     async def _fetch(self) -> None:
         try:
             if not self._jwks_url:
-                self._jwks_url = await published_keys.discover(self._issuer.issuer)
-            self._keys = await published_keys.fetch(self._jwks_url)
+                self._jwks_url = await published_keys.discover(self._issuer.issuer, self._within_s)
+            self._keys = await published_keys.fetch(self._jwks_url, self._within_s)
         except Unusable as error:
             self._due_at = self._clock() + self._retry_s
             self._jwks_url = self._issuer.jwks_url

@@ -40,9 +40,17 @@ class _Known:
 class Tokens:
     """All issuers that are trusted, and the tokens of theirs that were seen lately."""
 
-    def __init__(self, settings: AuthSettings, *, now: Callable[[], float] = time.time, **keys: Any) -> None:
+    def __init__(
+        self,
+        settings: AuthSettings,
+        *,
+        now: Callable[[], float] = time.time,
+        remembered: int = REMEMBERED,
+        **keys: Any,
+    ) -> None:
         self._settings = settings
         self._now = now
+        self._remembered = remembered
         self._issuers: dict[str, tuple[Issuer, IssuerKeys]] = {}
         for issuer in settings.issuers:
             self._issuers.setdefault(issuer.issuer, (issuer, IssuerKeys(issuer, settings.jwks_ttl_s, **keys)))
@@ -58,7 +66,7 @@ class Tokens:
         self._known.pop(digest, None)
         found = await self._found(token)
         self._known[digest] = found
-        if len(self._known) > REMEMBERED:
+        if len(self._known) > self._remembered:
             self._known.popitem(last=False)
         return found.identity
 
