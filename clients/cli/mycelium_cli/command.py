@@ -140,11 +140,20 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A table of commands, each loaded when it is called."""
+    """A table of commands, each loaded when it is called. `replaced` answers for those that something stands in for."""
 
-    def __init__(self, name: str, summary: str, entries: dict[str, Entry], example: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        entries: dict[str, Entry],
+        example: str,
+        replaced: Callable[[list[str]], Failure | None] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name=name, help=summary, context_settings=_CONTEXT, **kwargs)
         self.entries = entries
+        self.replaced = replaced
         self.example = example
         self.words = {"help": "--help"}
         self.params += _shared_options()
@@ -183,6 +192,9 @@ class Group(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
+            instead = self.replaced(args) if self.replaced else None
+            if instead is not None:
+                raise instead
             meant = self._nearest_path(ctx.command_path, name)
             cause = f'"{ctx.command_path} {name}" is no command' + (f"; did you mean {meant}?" if meant else "")
             raise usage(cause, f"{ctx.command_path} --help")

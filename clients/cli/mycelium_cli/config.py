@@ -74,6 +74,11 @@ def find(key: str) -> Setting:
     settings = known()
     if key in settings:
         return settings[key]
+    from mycelium_cli import replaced
+
+    instead = replaced.setting(key)
+    if instead is not None:
+        raise instead
     table, _, last = key.rpartition(".")
     ending = [name for name in settings if name.endswith(f"_{last}")]  # runtime.port: runtime.backend_port
     ending = [name for name in ending if name.startswith(f"{table}.")] or ending
@@ -258,6 +263,13 @@ def write(key: str, value: Scalar | None) -> None:
             raise too_deep() from None
         _place(document, key, value)
         replace(place, tomlkit.dumps(document))
+
+
+def touch() -> None:
+    """Make an empty `config.toml` where there is none."""
+    with _locked_home(), _one_line_on_failure():
+        if not os.path.exists(path()):
+            replace(path(), "")
 
 
 def _place(document: Any, key: str, value: Scalar | None) -> None:

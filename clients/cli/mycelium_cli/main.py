@@ -36,6 +36,7 @@ COMMANDS = {
     "down": ("machine.hub:down", "Stop the hub.", _HUB),
     "status": ("machine.hub:status", "How the hub is, here or elsewhere.", _HUB),
     "logs": ("machine.hub:logs", "Read the hub's logs.", _HUB),
+    "init": ("machine.init:init", "Set up this machine, for a hub of its own or for one elsewhere.", _SETUP),
     "doctor": ("doctor.command:doctor", "Find what is wrong, and say what to do.", _SETUP),
     "config": ("machine.settings:group", "Settings: get, set, show.", _SETUP),
     "completion": ("machine.completion:completion", "Completion for bash, zsh or fish.", _SETUP),
@@ -54,6 +55,12 @@ def root() -> "Group":
 
     from mycelium_cli import __version__
     from mycelium_cli.command import Entry, Group
+    from mycelium_cli.errors import Failure
+
+    def replaced(words: list[str]) -> Failure | None:
+        from mycelium_cli import replaced
+
+        return replaced.command(words)
 
     def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -62,7 +69,7 @@ def root() -> "Group":
 
     entries = {name: Entry(*row) for name, row in COMMANDS.items()}
     summary = "Rooms where people and coding agents talk, work and remember."
-    group = Group("mycelium", summary, entries, _EXAMPLE)
+    group = Group("mycelium", summary, entries, _EXAMPLE, replaced)
     version = click.Option(
         ["-V", "--version"], is_flag=True, is_eager=True, expose_value=False, help="Print the version.",
         callback=print_version,

@@ -48,6 +48,7 @@ def test_the_documented_commands_are_there() -> None:
             "login",
             "logout",
             "whoami",
+            "init",
             "up",
             "down",
             "status",
