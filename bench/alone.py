@@ -21,6 +21,7 @@ from mycelium.board.v1 import service_pb2
 from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1.views_pb2 import ORIGIN_IMPORT
 from mycelium.rooms.v1 import events_pb2 as rooms_events_pb2
+from mycelium.rooms.v1 import service_pb2 as rooms_service_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
 from mycelium_kernel import clock, events, headers, names, subjects, testing
 from mycelium_kernel.bus import Bus
@@ -37,8 +38,8 @@ EXPECT_NOTHING = {"Nats-Expected-Last-Subject-Sequence": "0"}
 class Board:
     """A board as a process of its own, and a room full of tasks in its log."""
 
-    def __init__(self, connection: Connection, log: Log, pid: int) -> None:
-        self.connection, self.log, self.pid = connection, log, pid
+    def __init__(self, connection: Connection, log: Log, pid: int, url: str) -> None:
+        self.connection, self.log, self.pid, self.url = connection, log, pid, url
         self.bus = Bus(connection, "test")
         self._made = itertools.count(1)
 
@@ -107,10 +108,30 @@ class Board:
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
+    async def set(self) -> None:
+        """The least that a service of the kernel can do to compare and set."""
+        request = rooms_service_pb2.SaveUserRequest(handle=str(next(self._made)), name="bench")
+        await self.bus.ask(request, rooms_service_pb2.SaveUserResponse, actor=BENCH, timeout_s=30)
+
     async def raw(self) -> None:
         """Compare and set, without anything else."""
         subject = f"raw.{next(self._made)}"
         await self.connection.jetstream.publish(subject, DATA, headers=EXPECT_NOTHING)
+
+
+@contextlib.asynccontextmanager
+async def least(board: Board, folder: Path) -> AsyncIterator[None]:
+    """The barest service beside the board, which reads none of its facts."""
+    folder.mkdir()
+    program = (sys.executable, "-m", "bench.program", "set", board.url, str(folder))
+    process = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout
+    assert (await process.stdout.readline()).strip() == b"ready"
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 @contextlib.asynccontextmanager
@@ -137,7 +158,7 @@ async def board() -> AsyncIterator[Board]:
             program = (sys.executable, "-m", "mycelium_board")
             process = await asyncio.create_subprocess_exec(*program, env={**os.environ, **environment})
             try:
-                alone = Board(connection, log, process.pid)
+                alone = Board(connection, log, process.pid, server.url)
                 await alone.open_room()
                 await alone.list()
                 yield alone

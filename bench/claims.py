@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import json
 import statistics
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 
 from google.protobuf.message import Message
 
@@ -62,6 +64,9 @@ def _rate(board: Board) -> Row:
     async def raw(count: int) -> list[Take]:
         return [board.raw] * count
 
+    async def least(count: int) -> list[Take]:
+        return [board.set] * count
+
     async def claims(count: int) -> list[Take]:
         def claiming(key: str) -> Take:
             return lambda: board.claim(key)
@@ -71,7 +76,11 @@ def _rate(board: Board) -> Row:
     return Row(
         "Claims of different tasks, of 64 clients",
         "at least 0.8 × raw compare-and-set",
-        [_together("JetStream, compare-and-set", board, raw), _together("the board, over the bus", board, claims)],
+        [
+            _together("JetStream, compare-and-set", board, raw),
+            _together("the barest service, over the bus", board, least),
+            _together("the board, over the bus", board, claims),
+        ],
         unit="claims a second",
     )
 
@@ -155,7 +164,11 @@ async def _expire(board: Board, count: int) -> tuple[list[float], float]:
 @contextlib.asynccontextmanager
 async def claims() -> AsyncIterator[list[Row]]:
     """A board on a NATS server of its own, and a hub."""
-    async with alone.board() as board, servers.hub() as hub:
+    async with contextlib.AsyncExitStack() as stack:
+        board = await stack.enter_async_context(alone.board())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mycelium-least-"))
+        await stack.enter_async_context(alone.least(board, Path(folder) / "tables"))
+        hub = await stack.enter_async_context(servers.hub())
         wire = Wire(hub.port)
         handle = {"mycelium-handle": "bench"}
         await wire.request("POST", "/api/rooms", json.dumps({"name": "bench"}).encode(), handle)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mycelium.board.v1 import events_pb2, views_pb2
 from mycelium.rooms.v1 import notices_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
-from mycelium_board.model import BOARD, OF_ITSELF
+from mycelium_board.model import BOARD, OF_ITSELF, TASK
 from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Reaction, Stored
@@ -160,4 +160,4 @@ def plain(text: str) -> str:
     return " ".join("".join(shown).split())
 
 
-NOTICES = Reaction("notices", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _tell)
+NOTICES = Reaction("notices", (events_pb2.TaskMoved,), (subjects.of_kind(BOARD, TASK),), _tell)

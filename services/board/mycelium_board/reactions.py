@@ -7,6 +7,7 @@ not come to that, the reaction does it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +18,8 @@ from mycelium.memory.v1 import events_pb2 as memory_events_pb2
 from mycelium.memory.v1 import moves_pb2
 from mycelium_board import lookup, readiness
 from mycelium_board.edits import asked_of
-from mycelium_board.model import BOARD, OF_ITSELF, PREFIXES, Task, closes
+from mycelium_board.model import BOARD, OF_ITSELF, PREFIXES, TASK, Task, closes
+from mycelium_board.reactions_reservations import close
 from mycelium_kernel import subjects
 from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.service import Reaction, Stored
@@ -44,8 +46,18 @@ async def follow(runtime: Runtime, event: events_pb2.TaskMoved, sequence: int) -
             LOGGER.info("%s can't be changed as it was moved: %s", request.key, refusal)
 
 
-async def _follow(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
-    await follow(runtime, event, stored.sequence)
+async def _after(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
+    """All that follows from a move, side by side: what can't be done holds up nothing else, and all is tried again.
+
+    One reaction rather than three, since from most moves nothing follows, and to be given one costs the most.
+    """
+    if not event.fields_json and not closes(event):
+        return
+    steps = follow(runtime, event, stored.sequence), _free(runtime, event, stored), close(runtime, event, stored)
+    came_to = await asyncio.gather(*steps, return_exceptions=True)
+    errors = [error for error in came_to if error]
+    for error in sorted(errors, key=lambda error: isinstance(error, Unavailable)):  # a bug comes before what may pass
+        raise error
 
 
 async def _tell(runtime: Runtime, event: Event, stored: Stored) -> None:
@@ -96,11 +108,10 @@ async def _ask(runtime: Runtime, request: Message, response: type[R], key: str) 
             raise
 
 
-FOLLOWER = Reaction("follower", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _follow)
+AFTER = Reaction("moves", (events_pb2.TaskMoved,), (subjects.of_kind(BOARD, TASK),), _after)
 TELLER = Reaction(
     "edits",
     (memory_events_pb2.DocumentWritten, memory_events_pb2.DocumentRemoved),
     (subjects.of_kind("memory", "document"),),
     _tell,
 )
-FREER = Reaction("unblocks", (events_pb2.TaskMoved,), (subjects.of_service(BOARD),), _free)

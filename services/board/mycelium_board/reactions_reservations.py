@@ -14,7 +14,7 @@ from mycelium.board.v1 import reservations_pb2 as pb
 from mycelium.rooms.v1 import notices_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
 from mycelium_board.commands_reservations import MOST_OVER
-from mycelium_board.model import BOARD, TASK, closes
+from mycelium_board.model import BOARD, closes
 from mycelium_board.model_reservations import RESERVATION
 from mycelium_board.notices import TOLD, post
 from mycelium_kernel import clock, subjects
@@ -105,7 +105,7 @@ def _named(reservations: Sequence[pb.Reservation]) -> str:
     return ", ".join(patterns[:NAMED]) + more
 
 
-async def _close(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
+async def close(runtime: Runtime, event: events_pb2.TaskMoved, stored: Stored) -> None:
     """End what was reserved for a task that was closed."""
     if not closes(event):
         return
@@ -127,4 +127,3 @@ TELLER = Reaction(
     (subjects.of_kind(BOARD, RESERVATION),),
     _tell,
 )
-CLOSER = Reaction("reservation-ends", (events_pb2.TaskMoved,), (subjects.of_kind(BOARD, TASK),), _close)

@@ -38,7 +38,8 @@ PROJECTION = Projection(
         *(Path(__file__).with_name(name) for name in ("schema.sql", "schema_log.sql", "schema_runs.sql")),
         service_reservations.SCHEMA,
     ),
-    version=5,
+    owner=model.BOARD,
+    version=6,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),
@@ -89,9 +90,8 @@ def service(*, is_gated: bool = False) -> Service:
         ),
         direct=(Direct(service_pb2.CreateTaskRequest, creating.create_task),),
         reactions=(
-            reactions.FOLLOWER,
+            reactions.AFTER,
             reactions.TELLER,
-            reactions.FREER,
             notices.NOTICES,
             turns.TURNS,
             *service_reservations.REACTIONS,

@@ -48,5 +48,5 @@ QUERIES = (
     Query(pb.ListReservationsRequest, queries_reservations.list_reservations),
     Query(pb.CheckPathsRequest, queries_reservations.check_paths),
 )
-REACTIONS = (reactions_reservations.TELLER, reactions_reservations.CLOSER)
+REACTIONS = (reactions_reservations.TELLER,)
 WORKERS = (expiry.watch_reservations,)

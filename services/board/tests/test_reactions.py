@@ -87,7 +87,7 @@ async def test_a_fact_that_is_reacted_to_again_changes_nothing(nats_server: test
             else:
                 continue
             stored = Stored(sequence, subject, found[0].get(headers.KEY, ""), "", "")
-            for reaction in (reactions.FOLLOWER, reactions.TELLER, reactions.FREER, notices.NOTICES):
+            for reaction in (reactions.AFTER, reactions.TELLER, notices.NOTICES):
                 if isinstance(event, reaction.on):
                     await reaction.run(board, event, stored)
         await hub.told(*wanted)

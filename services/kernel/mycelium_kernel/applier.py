@@ -49,12 +49,15 @@ class Applier:
         if fact.type in self._apply:
             self._apply[fact.type](tables, event, _stored(fact))
         get = fact.headers.get
-        if get(headers.KEY) and get(headers.BODY):
+        if get(headers.KEY) and get(headers.BODY) and self._is_own(fact.subject):
             tables.put_answered(
                 fact.sequence, get(headers.ACTOR, ""), get(headers.KEY, ""), get(headers.BODY, ""), room_id
             )
         if self._projection.feed:
             _feed(tables, fact, event, room_id)
+
+    def _is_own(self, subject: str) -> bool:
+        return self._projection.owner in {"", subjects.owner_of(subject)}
 
     def _evolve_entities(self, tables: Tables, fact: RawFact, event: Message) -> None:
         for step in self._evolve.get(fact.type, ()):

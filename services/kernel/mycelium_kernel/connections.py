@@ -194,6 +194,11 @@ class Connection:
         """Whether there is a fact on `subject`, a wildcard too, after that sequence. Raises `Unavailable`."""
         return await self._get({"seq": sequence + 1, "next_by_subj": subject}, timeout_s) is not None
 
+    async def subject_of(self, sequence: int, timeout_s: float = READ_S) -> str:
+        """Subject of the fact with that sequence; empty when it was erased. Raises `Unavailable`."""
+        stored = await self._get({"seq": sequence}, timeout_s)
+        return str(stored["subject"]) if stored else ""
+
     async def get(self, sequence: int) -> tuple[dict[str, str], bytes] | None:
         """Headers and data of the fact with that sequence; None when it was erased. Raises `Unavailable`."""
         stored = await self._get({"seq": sequence}, READ_S)

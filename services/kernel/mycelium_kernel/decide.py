@@ -94,13 +94,15 @@ class Decider:
     async def _append(self, command: Command, fact: Fact, context: Context, body: str) -> Outcome:
         if fact.also and fact.on:
             return await self._append_together(command, fact, fact.on, context, body)
+        subject = fact.on.subject if fact.on else fact.subject
         appended = await self.log.append(
-            fact.on.subject if fact.on else fact.subject,
+            subject,
             fact.event.SerializeToString(),
             fact_headers(fact, context, body),
             expect=fact.on.sequence if fact.on else None,
             deadline=context.deadline,
         )
+        self.projector.stored(subject, appended.sequence)
         if appended.duplicate:
             return await self._repeat(command, Answered(appended.sequence, body), body)
         return Outcome(command.answer(fact.event, appended.sequence), appended.sequence, fact.event)

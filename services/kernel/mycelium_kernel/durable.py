@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 ACK_WAIT_S = 12.0  # after this long without a sign the message goes to another replica
+SIGNS = 3  # in that time, that a message is still in work
 EXPIRES_S = 30.0
 HEARTBEAT_S = 1.0
 SILENCE_S = 3.5  # more than three heartbeats missed: the request is lost
@@ -94,10 +95,11 @@ class Durable:
         subscription = await client.subscribe(client.new_inbox(), cb=arrive)
         subject = subjects.next_message(self.stream, self.config.durable_name or "")
         wanted = {"batch": 1, "expires": int(EXPIRES_S * 1e9), "idle_heartbeat": int(HEARTBEAT_S * 1e9)}
+        asked = json.dumps(wanted).encode()
         try:
             connected = True
             while connected:
-                await client.publish(subject, json.dumps(wanted).encode(), reply=subscription.subject)
+                await client.publish(subject, asked, reply=subscription.subject)
                 connected = await self._take()
         finally:
             with contextlib.suppress(*NATS_ERRORS):
@@ -120,7 +122,14 @@ class Durable:
                 raise nats.js.errors.Error(f"{status} {(message.headers or {}).get('Description', '')}")
 
     async def _handle(self, message: Msg) -> None:
-        keeper = asyncio.create_task(_keep(message), name="durable-keeper")
+        keepers: list[asyncio.Task[None]] = []
+
+        def keep() -> None:
+            keepers.append(asyncio.create_task(_keep(message), name="durable-keeper"))
+
+        late = asyncio.get_running_loop().call_later(
+            ACK_WAIT_S / SIGNS, keep
+        )  # few messages take so long that they need one
         try:
             await self._run(message)
         except asyncio.CancelledError:
@@ -128,7 +137,9 @@ class Durable:
                 await message.nak()  # another replica, or the next start, gets it at once
             raise
         finally:
-            await tasks.end([keeper])
+            late.cancel()
+            if keepers:
+                await tasks.end(keepers)
 
     async def _run(self, message: Msg) -> None:
         place, tries = message.metadata.sequence.stream, message.metadata.num_delivered
@@ -156,9 +167,9 @@ class Durable:
 async def _keep(message: Msg) -> None:
     """Tell the server that a message is still in work, so that no other replica gets it."""
     while True:
-        await asyncio.sleep(ACK_WAIT_S / 3)
         with contextlib.suppress(*NATS_ERRORS):
             await message.in_progress()
+        await asyncio.sleep(ACK_WAIT_S / SIGNS)
 
 
 async def react(reaction: Reaction, runtime: Runtime) -> None:

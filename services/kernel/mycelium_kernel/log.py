@@ -1,8 +1,9 @@
 """Appends facts to the log: singly while little waits, in atomic batches when much does, always acknowledged from disk.
 
-One writer loop a process. JetStream syncs once a message but only about four times a batch of any size, so a batch
-pays from about sixteen waiting facts (docs/decisions). Only free facts share a batch: two facts of one entity in one
-batch would both be judged against the state before it.
+One writer loop a process for free facts. JetStream syncs once a message but only about four times a batch of any size,
+so a batch pays from about sixteen waiting facts (docs/decisions). Only free facts share a batch: two facts of one
+entity in one batch would both be judged against the state before it. So a conditional fact waits for nobody: it goes
+out at once, beside whatever else is on its way.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Log:
         self._space = Space(connection.settings.store)
         self._waiting: list[Append] = []
         self._sending: list[Append] = []
+        self._alone: dict[asyncio.Task[None], Append] = {}  # conditional facts on their way
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -106,8 +108,9 @@ class Log:
     async def stop(self) -> None:
         """Stop the writer; what waits or has no answer yet is told that the log is unavailable."""
         writer, self._writer = self._writer, None
-        await tasks.end([writer])
-        for append in (*self._sending, *self._waiting):
+        left = [*self._alone.values(), *self._sending, *self._waiting]
+        await tasks.end([writer, *self._alone])
+        for append in left:
             append.fail(Unavailable("the service is stopping"))
         self._waiting, self._sending = [], []
 
@@ -122,14 +125,17 @@ class Log:
         """
         if self._writer is None:
             raise Unavailable("the service is stopping")
-        if len(self._waiting) >= QUEUE_LIMIT:
+        if len(self._waiting) + len(self._alone) >= QUEUE_LIMIT:
             raise Unavailable("too many facts wait for the log")
         append = Append(subject, data, fact_headers, expect, deadline, asyncio.get_running_loop().create_future())
         if expect is None and headers.MESSAGE_ID not in fact_headers:
             append.headers = {**fact_headers, headers.MESSAGE_ID: uuid.uuid4().hex}
             append.own_id = True
-        self._waiting.append(append)
-        self._wake.set()
+        if expect is None:
+            self._waiting.append(append)
+            self._wake.set()
+        else:
+            self._send_alone(append)
         try:
             async with asyncio.timeout(self._left(append)):
                 return await append.done
@@ -169,12 +175,17 @@ class Log:
             self._wake.clear()
             while self._waiting:
                 self._sending = self._with_room(self._take())
-                free = [append for append in self._sending if append.expect is None]
-                if len(free) >= BATCH_FROM:
-                    single = [append for append in self._sending if append.expect is not None]
-                    await asyncio.gather(self._batch(free), *(self._single(append) for append in single))
+                if len(self._sending) >= BATCH_FROM:
+                    await self._batch(self._sending)
                 else:
                     await asyncio.gather(*(self._single(append) for append in self._sending))
+
+    def _send_alone(self, append: Append) -> None:
+        """Send a conditional fact in a task of its own."""
+        if self._with_room([append]):
+            task = asyncio.create_task(self._single(append), name="log-append")
+            self._alone[task] = append
+            task.add_done_callback(self._alone.pop)
 
     def _take(self) -> list[Append]:
         """What is appended next: as much as waits, up to the limits of one batch, in order of arrival."""

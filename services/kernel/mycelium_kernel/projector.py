@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
-from mycelium_kernel import tasks
+from mycelium_kernel import subjects, tasks
 from mycelium_kernel.applier import Applier
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Unavailable, words
@@ -48,6 +48,7 @@ class Projector:
     _for_good: bool = False
     _held: list[RawFact] | None = None
     _seen: int = 0  # as far as the log is known to have nothing that is missing in the tables
+    _stored: int = 0  # the last fact that is known to be under the filters, and comes to the tables
 
     def __post_init__(self) -> None:
         self._applier = Applier(self.projection)
@@ -78,7 +79,7 @@ class Projector:
     async def _follow(self) -> None:
         if self._tail:
             await self._tail.stop()
-        self._halted, self._seen = False, 0
+        self._halted, self._seen, self._stored = False, 0, 0
         if self._held:
             self._held.clear()  # they come again, after those before them
         self._tail = Tail(self.connection, self.projection.filters, self._on_facts, turns=TURNS)
@@ -211,6 +212,11 @@ class Projector:
             self._look = asyncio.create_task(self._asked(self._newest), name="projector-look")
         await self.wait(await asyncio.shield(self._look))
 
+    def stored(self, subject: str, sequence: int) -> None:
+        """This process has stored a fact there: a look that finds it at the log's end need not ask what is there."""
+        if sequence > self._stored and subjects.is_under(subject, self.projection.filters):
+            self._stored = sequence
+
     async def _newest(self) -> int:
         """How far the tables have to be.
 
@@ -218,15 +224,28 @@ class Projector:
         carries the fact. So the log is first asked for its end, and what came since the last look is looked through.
         """
         end = await self.connection.end(ATTEMPT_S)
+        if end <= self._stored:
+            return max(end, self.tables.position)
         known = max(self._seen, self.tables.position)
         if end <= known:
             return self.tables.position
+        if await self._is_read(end):
+            self._stored = max(self._stored, end)
+            return end
         if end > known + FEW or await self._any_after(known):
             last = await self._last()
             if last > self.tables.position:
                 return last
         self._seen = max(self._seen, end)
         return self.tables.position
+
+    async def _is_read(self, sequence: int) -> bool:
+        """Whether the fact there is under a filter, where to ask that is less than to ask under each."""
+        filters = self.projection.filters
+        if len(filters) < 2:
+            return False
+        subject = await self.connection.subject_of(sequence, ATTEMPT_S)
+        return subjects.is_under(subject, filters)
 
     async def _any_after(self, sequence: int) -> bool:
         ask = self.connection.has_after

@@ -170,7 +170,8 @@ class Projection:
     stored)`; `erased` gives the room that an event erases. Then `room_tables`, which have a `room_id` column, lose its
     rows at once. `swept_tables` may have very many, which go in steps; each has an index that begins with `room_id`,
     and its key is given here. Nothing may find their rows but by the room's own row, since after it is gone they count
-    as gone. `tidy(tables, first)` is called step by step after that, until it returns False.
+    as gone. `tidy(tables, first)` is called step by step after that, until it returns False. `owner` is the service
+    whose facts answer repeats of its commands; those of others are not remembered for that. Empty: all.
     """
 
     schemas: tuple[Path, ...]
@@ -183,6 +184,7 @@ class Projection:
     tidy: Callable[[Tables, bool], bool] | None = None
     erased: Mapping[type[Message], Callable[[Any], str]] = field(default_factory=dict)
     feed: bool = True
+    owner: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Grammar (NATS ADR-6): ASCII lower case, digits, `-`, `_`; namespace first, ids l
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from typing import Any
@@ -78,6 +79,23 @@ def of_room(room: str) -> str:
 def of_entities(service: str, room: str, entity: str) -> str:
     """Filter: every fact of a room's entities of one kind."""
     return f"evt.{service}.{room}.{entity}.>"
+
+
+def is_under(subject: str, filters: tuple[str, ...]) -> bool:
+    """Whether a subject is under one of these filters."""
+    return _matcher(filters).fullmatch(subject) is not None
+
+
+@functools.cache
+def _matcher(filters: tuple[str, ...]) -> re.Pattern[str]:
+    """One pattern of several filters: `*` is one token, `>` at the end is one or more."""
+    escaped = (re.escape(one).replace(r"\*", "[^.]+").replace(">", ".+") for one in filters)
+    return re.compile("|".join(escaped))
+
+
+def owner_of(subject: str) -> str:
+    """The token of a fact's subject that names the service whose fact it is."""
+    return subject.split(".", 2)[1]
 
 
 def room_of(subject: str) -> str:

@@ -56,6 +56,17 @@ async def test_many_waiting_facts_share_batches_and_keep_their_order(prepared: C
     assert len(batches) < 10
 
 
+async def test_a_conditional_fact_waits_for_no_other(prepared: Connection) -> None:
+    """While a free one is tried again and again, a conditional one is stored, and answered."""
+    async with writing(prepared) as log:
+        nowhere = asyncio.create_task(append(log, "nowhere.to.be.stored"))
+        await asyncio.sleep(0)
+        for before in range(3):
+            assert (await append(log, ENTITY, expect=before)).sequence == before + 1
+        assert not nowhere.done()
+        nowhere.cancel()
+
+
 async def test_two_claims_of_one_entity_never_both_pass(prepared: Connection) -> None:
     """Of two conditional facts of one entity handed over together with a full batch, one is stored."""
     async with writing(prepared) as log:

@@ -48,7 +48,8 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(rooms_seen.SCHEMA, Path(__file__).with_name("schema.sql")),
-    version=2,
+    owner=model.MEMORY,
+    version=3,
     filters=(subjects.of_service(model.MEMORY), *rooms_seen.FILTERS),
     apply={
         events_pb2.DocumentWritten: projection.document_written,
