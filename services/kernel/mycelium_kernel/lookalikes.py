@@ -26,7 +26,6 @@ _NUMBERS_APART = re.compile(r"(?<=[0-9])[^\w]+(?=[0-9])|(?<=[0-9])_(?=[0-9])")
 # Alphabets whose letters pass for each other's. Within a word nobody mixes them but to deceive.
 _SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "LISU"})
 _WORDS = re.compile(r"[^\W\d_]+")
-_MOST_PASSES = 8
 
 
 def skeleton(text: str) -> str:
@@ -34,15 +33,6 @@ def skeleton(text: str) -> str:
 
     Of a skeleton it is the same again.
     """
-    for _ in range(_MOST_PASSES):
-        reduced = _reduced(text)
-        if reduced == text:
-            break
-        text = reduced
-    return text
-
-
-def _reduced(text: str) -> str:
     joined = plain(text)
     for pair, letter in _PAIRS:
         joined = joined.replace(pair, letter)

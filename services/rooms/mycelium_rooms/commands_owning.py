@@ -52,12 +52,6 @@ def check_user(handle: str, context: Context, *, is_there: bool) -> None:
         raise foreign(f"@{handle} signs in as an agent: its record is in its rooms, not among people")
 
 
-def check_settings(room: RoomRow, context: Context, *, is_member: bool) -> None:
-    """Refuse who is not of the room, and would make it private or open it."""
-    if context.actor.proven and not is_member:
-        raise foreign(f"{room.name!r} is its members' to hide or open, and you are @{handle_of(context)}")
-
-
 def check_deletion(room: RoomRow, context: Context, *, is_member: bool) -> None:
     """Refuse who did not create the room; one that nobody is known to have created is its members'."""
     caller = handle_of(context)

@@ -10,7 +10,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
-from mycelium_rooms.commands_owning import check_deletion, check_settings
+from mycelium_rooms.commands_owning import check_deletion
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
 from mycelium_rooms.model import RoomRow, settled_room
 
@@ -70,8 +70,6 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
         return Done(service_pb2.ChangeRoomResponse(room=room))
     if private and not room.private and not loaded.is_member:
         raise _would_vanish(loaded.room, speaker(context))
-    if private != room.private:
-        check_settings(loaded.room, context, is_member=loaded.is_member)
     event = events_pb2.RoomChanged(
         room_id=room.id,
         title=title,

@@ -126,11 +126,11 @@ def test_who_signed_in_under_a_handle_has_it(demo: Hub) -> None:
 
 
 def test_a_person_is_added_to_a_room_with_an_agent_like_them(demo: Hub) -> None:
-    """They are there already, on the hub."""
+    """They are there already, on the hub, and could not know of the agent."""
+    demo.room("secret", "lee", private=True)
+    demo.agent("k1m", room="secret", by="lee")
     demo.user("kim")
-    demo.room("other")
-    demo.agent("k-im-bot", room="other")
-    demo.agent("kim", kind=USER, room="other")
+    demo.ask(pb.SaveMemberRequest(room="secret", handle="kim", kind=USER), "lee")
 
 
 @pytest.mark.parametrize("name", ["Avery Qu1nn", "AveryQuinn", "Avery-Quinn", "АВЕ", "KlM", "avery", "Sam.Iam"])
