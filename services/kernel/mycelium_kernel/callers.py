@@ -24,10 +24,12 @@ def handle_of(context: Context) -> str:
 
 
 def speaker(context: Context) -> str:
-    """The handle that asks. Refused when the caller named none: say who you are."""
+    """The handle that asks. Refused when the caller named none, or one of the hub's own: say who you are."""
     handle = handle_of(context)
     if not handle:
         raise Refusal("handle.missing", "this needs a handle, and the caller named none", next="mycelium iam NAME")
+    if handle in names.UNSPOKEN_HANDLES:
+        raise Refusal("handle.invalid", f"nobody speaks as @{handle}, which is a name of the hub itself")
     return handle
 
 

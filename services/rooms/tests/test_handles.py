@@ -40,6 +40,13 @@ def test_names_of_the_hub_are_given_to_nobody(demo: Hub, handle: str) -> None:
     demo.refused("handle.invalid", pb.SaveUserRequest(handle=handle))
 
 
+@pytest.mark.parametrize("handle", ["system", "Hub", "@all"])
+def test_nobody_speaks_as_the_hub(demo: Hub, handle: str) -> None:
+    """Although unregistered handles may post."""
+    demo.refused("handle.invalid", pb.PostMessageRequest(room="demo", content="hello"), handle)
+    demo.post("hello", "nobody")
+
+
 def test_an_engine_may_be_called_like_its_kind_and_stays_one(demo: Hub) -> None:
     """No agent gets the name afterwards, not even when the engine has left."""
     demo.agent("aligner", kind=ENGINE)
