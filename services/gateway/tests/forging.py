@@ -197,7 +197,12 @@ def with_claims(**changed: Any) -> Callable[[str], str]:
 
 
 def at(name: str, seconds: float) -> Callable[[str], str]:
-    return lambda alg: with_claims(**{name: time.time() + seconds})(alg)
+    """With a time that is counted from when the token is made."""
+
+    def make(alg: str) -> str:
+        return with_claims(**{name: time.time() + seconds})(alg)
+
+    return make
 
 
 ALGORITHM, UNREADABLE, BROKEN = "algorithm is not accepted", "can't be read", "not three parts"
