@@ -32,6 +32,22 @@ def idp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[oidc_server.OidcSe
         yield server
 
 
+@pytest.fixture(scope="session")
+def guarded_hub(idp: oidc_server.OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """A hub that other tests use too, where nobody is anybody without a token, not on this machine either."""
+    env = {
+        "MYCELIUM_AUTH_ENABLED": "true",
+        "MYCELIUM_AUTH_AUDIENCE": oidc_server.AUDIENCE,
+        "MYCELIUM_AUTH_ISSUERS": f'[{{"issuer": "{idp.issuer}", "role": "user"}}]',
+        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
+    }
+    found = Hub(tmp_path_factory.mktemp("guarded") / "hub", env=env).start()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
 @pytest.fixture
 def hub(_shared_hub: Hub) -> Hub:
     """A hub that other tests use too: names of rooms and people are the test's own, and nobody kills it."""
