@@ -333,6 +333,8 @@ LISTED = (
     _R("board:sources", "B7", "Rows say where they come from; those of active members can't be changed, and the refusal says so.", "H Where the rows come from"),
     _R("board:runs", "B7", "A run of an engine is a row while it is under way, and one entry of the log with its outcome after; its answer is not counted beside it.", "H Where the rows come from"),
     _R("board:floor", "B4", "In a task's thread the room is told whose turn it is: the engine's while it works, then that of who asked; it wakes nobody.", "I What must be true"),
+    _R("board:runs", "B7", "A run of an engine is a row while it is under way, and one entry of the log with its outcome after; its answer is not counted beside it.", "H Where the rows come from"),
+    _R("board:floor", "B4", "In a task's thread the room is told whose turn it is: the engine's while it works, then that of who asked; it wakes nobody.", "I What must be true"),
     _R("board:reserve", "B10", "Paths, or anything with a name, are reserved together or not at all; none has two holders, however patterns overlap and whoever asks at the same moment; who is refused is told holder, pattern and end.", "I What must be true"),
     _R("board:reserve:token", "B10", "What was done under a reservation that has ended is refused, also after the hub started again.", "I What must be true"),
     _R("board:reserve:check", "B10", "`--check` says which of many paths others have reserved, a line each, and its exit status says whether.", "I What must be true"),

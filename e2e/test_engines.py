@@ -3,14 +3,15 @@
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from e2e.disk import content, files
-from e2e.engines import answered, answers, engine_room, health, hub_with_engines, settings
+from e2e.engines import ANSWER_S, answered, answers, engine_room, health, hub_with_engines, settings
 from e2e.harness import Hub, Machine
 from e2e.model import KEY, Model
 from e2e.requirements import requirement
@@ -44,6 +45,7 @@ def model(world: World) -> Iterator[Model]:
     world.model.asked.clear()
     yield world.model
     world.model.fault, world.model.text = "", "Hello from the script."
+    world.model.on_asked = lambda _question: None
 
 
 @pytest.fixture
@@ -118,6 +120,57 @@ def test_two_engines_named_by_one_message_both_answer_in_its_thread(world: World
     message = room.post("@greeter @other hello", thread=first["id"])
     assert {answered(room, message, handle)["thread"] for handle in ("greeter", "other")} == {message["thread"]}
     assert len(model.asked) == 2
+
+
+def runs(room: Room) -> list[dict[str, Any]]:
+    """The rows of engines at work."""
+    page = room.api.get(room.at("board", filter="all", group="engine"), handle="avery").ok(200).json
+    return [row for row in page["items"] if row["source"]["kind"] == "run"]
+
+
+@requirement("board:runs", "board:floor")
+def test_a_run_is_a_row_a_turn_and_then_an_entry_of_the_log(world: World, room: Room, model: Model) -> None:
+    """Which engine, in which task, for whom; it is told once, its answer not beside it, and wakes nobody."""
+
+    def run(*words: str) -> str:
+        return world.machine.run(*words, "-r", room.name, handle="avery").ok().out
+
+    may_answer = threading.Event()
+    model.on_asked = lambda _question: bool(may_answer.wait(ANSWER_S))
+    room.join("sec", "avery")
+    run("board", "new", "Pick storage")
+    watching = world.machine.start("room", "watch", room.name, handle="sec")
+    until(lambda: room.post("are you there?") and watching.out, "it watches")
+    message = json.loads(run("board", "coordinate", "pick-storage", "greeter", "what is there?", "--json"))
+    (row,) = until(lambda: runs(room), "the run is a row")
+    assert row["title"] == "@greeter answers @avery in work/pick-storage"
+    assert (row["thread"], row["group"], row["status"]) == (message["thread"], ["greeter"], "running")
+    assert f" ▸ {row['thread'][-8:]}  @greeter answers @avery in work/pick-storage" in run("board", "--filter", "all")
+    refused = world.machine.run("board", "claim", row["key"], "-r", room.name, handle="avery")
+    assert (refused.status, "is a run of @greeter, no task" in refused.err) == (1, True)
+    may_answer.set()
+    answered(room, message)
+    until(lambda: not runs(room), "the run is over")
+    watching.line(lambda line: line.startswith("Turn of") and "@avery" in line, "the turn is given back")
+    turns = [line for line in watching.out if line.startswith("Turn of")]
+    assert ["Pick storage" in line and "@greeter" in line for line in turns] == [True, False]
+    assert (room.member("sec")["unread"], room.member("avery")["unread"]) == (0, 0)
+    (day,) = json.loads(run("board", "log", "--since", "today", "--by", "greeter", "--json"))["items"]
+    assert (day["total"], day["runs"], day["messages"]) == (1, 1, 0)
+    (entry,) = day["entries"]
+    assert (entry["what"], entry["key"], entry["outcome"]) == ("run", "work/pick-storage", "done")
+    assert "@greeter  run       work/pick-storage — Pick storage → done" in run("board", "log")
+
+
+@requirement("board:runs")
+def test_a_run_outside_tasks_is_told_by_how_it_ended_and_gives_no_turn(room: Room, model: Model) -> None:
+    """What the model failed by is no success."""
+    model.fault = "auth"
+    answered(room, room.post("@greeter hello"))
+    until(lambda: not runs(room), "the run is over")
+    (day,) = room.api.get(room.at("board", "log", by="greeter", since="today"), handle="avery").ok(200).json["items"]
+    assert [(entry["what"], entry["key"], entry["outcome"]) for entry in day["entries"]] == [("run", None, "failed")]
+    assert [item for item in room.page(limit=500)["items"] if item["message_type"] == "notice"] == []
 
 
 FAULTS = {

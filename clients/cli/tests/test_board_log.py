@@ -99,6 +99,15 @@ def test_what_is_long_or_many_or_harmful_stays_in_its_line() -> None:
     assert lines[5] == r"  16:41  @sec  written   context/a — a\x1b[2Jb c"
 
 
+def test_a_run_of_an_engine_says_how_it_ended() -> None:
+    """With the task that it worked in, or without one."""
+    run = {**ENTRY, "by": "greeter", "what": "run", "outcome": "done"}
+    alone = {**run, "key": None, "thread": None, "title": None, "outcome": "capped"}
+    lines = drawn(items=[{**DAY, "entries": [run, alone]}])
+    assert lines[4] == "  16:41  @greeter  run       work/storage — Pick storage → done"
+    assert lines[5] == "  16:41  @greeter  run       → capped"
+
+
 def test_of_one_member_it_is_theirs() -> None:
     """The heading and the streak name them."""
     lines = drawn(by="sec", first="2026-08-19")

@@ -14,7 +14,7 @@ from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli.board.drawing import Look, by_group, draw
 from mycelium_cli.board.watching import Said, next_change
-from mycelium_cli.board.zones import clock_at, midnight_ms, reader_zone
+from mycelium_cli.board.zones import clock_at, midnight, reader_zone
 from mycelium_cli.errors import USAGE, Failure
 from mycelium_cli.output import PLAIN
 from mycelium_cli.stream import Event
@@ -57,6 +57,21 @@ def row(**fields: Any) -> dict[str, Any]:
 def drawn(*rows: dict[str, Any], wanted: str = "all", view: str = "list", group: str = "") -> list[str]:
     """The lines for these rows, read in UTC."""
     return list(draw({**PAGE, "items": list(rows)}, Look(wanted, view, group, UTC, NOW_S), PLAIN))
+
+
+def test_a_run_says_which_engine_is_at_work_where_and_since_when() -> None:
+    """In the list under a heading of its own, and in a table."""
+    run = row(
+        key="runs/5d1e9c04", title="@greeter answers @avery in work/login", status="running", kind="hello", ready=False,
+        reason="a run of an engine, no task", meta={"engine": "greeter", "task": "work/login"},
+        source={"kind": "run", "ref": "6f0c2a7e9b1d4c3f8a5e2b7d5d1e9c04"},
+    )  # fmt: skip
+    assert drawn(run)[2:] == [
+        "Runs 1",
+        " ▸ 9c04b7aa  @greeter answers @avery in work/login",
+        "             runs/5d1e9c04 · running · 5m ago",
+    ]
+    assert drawn(run, view="table")[2].split("  ")[:2] == ["runs/5d1e9c04", "@greeter answers @avery in work/login"]
 
 
 def test_rows_stand_under_what_they_need() -> None:
@@ -152,13 +167,13 @@ def test_an_empty_board_says_where_the_rest_is() -> None:
 )
 def test_a_day_begins_at_the_readers_midnight(zone: str, began: str) -> None:
     """At one moment it is another day in another zone."""
-    assert midnight_ms(ZoneInfo(zone), NOW_S) == datetime.fromisoformat(began).timestamp() * 1000
+    assert datetime.fromisoformat(midnight(ZoneInfo(zone), NOW_S)) == datetime.fromisoformat(began)
 
 
 def test_a_day_of_a_changed_clock_begins_once() -> None:
     """Cairo's clocks went from midnight to one on 24 April 2026: that day began at one."""
     noon = datetime(2026, 4, 24, 12, tzinfo=UTC).timestamp()
-    assert midnight_ms(ZoneInfo("Africa/Cairo"), noon) == datetime(2026, 4, 23, 22, tzinfo=UTC).timestamp() * 1000
+    assert midnight(ZoneInfo("Africa/Cairo"), noon) == "2026-04-23T22:00:00Z"
 
 
 def test_the_zone_is_the_flags_then_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +207,7 @@ def test_all_pages_are_one_board(run: Run, scripted: ScriptedHub, monkeypatch: p
     first, second = (received.line for received in scripted.received)
     assert "filter=all" in first
     assert "group=status" in first
-    assert "closed_since_ms=" in first
+    assert "closed_since=" in first
     assert "cursor=3~-5~work%2Fa" in second
     scripted.play(answer(200, {**PAGE, "items": [TASK]}))
     assert "Open 1" in run("board", "ready").out

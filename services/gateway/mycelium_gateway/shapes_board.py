@@ -1,4 +1,4 @@
-"""Rows of the board as the JSON that callers get: tasks, and the members that are active."""
+"""Rows of the board as the JSON that callers get: tasks, runs of engines, and the members that are active."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from mycelium_gateway.shapes import PRESENCES, Json, moment
 
 NONE = "-"
 NO_TASK = "an active member, no task"
-ITSELF = ("owner", "created_by", "updated_by")  # fields in which a member's row has its handle
-OWN = ("key", "title", "status", "kind")  # others that it can be grouped by
+A_RUN = "a run of an engine, no task"
+RUNNING = "running"
+OWN = ("key", "title", "status", "kind", "created_by", "updated_by")  # fields of such a row that it can be grouped by
 
 
 def row(view: views_pb2.Row) -> Json:
@@ -47,33 +48,65 @@ def row(view: views_pb2.Row) -> Json:
 
 def active(view: rooms_pb2.Member, field: str) -> Json:
     """A member that is active, as a row: what it says it is doing. `field` is what is grouped by, or empty."""
-    doing = PRESENCES[view.presence]
-    found: Json = {
-        "key": f"members/{view.handle}",
-        "thread": None,
+    found = _no_document(f"members/{view.handle}", "member", view.handle, NO_TASK) | {
         "title": view.presence_note or view.description or f"@{view.handle}",
-        "status": doing,
+        "status": PRESENCES[view.presence],
         "kind": "agent",
+        "created_by": view.handle,
+        "created_at": moment(view.created_at),
+        "updated_by": view.handle,
+        "updated_at": moment(view.last_seen if view.HasField("last_seen") else view.updated_at),
+    }
+    return _grouped(found, view.handle, field)
+
+
+def running(view: views_pb2.RunRow, field: str) -> Json:
+    """A run of an engine that is under way, as a row: which engine, for whom, in which task, since when."""
+    found = _no_document(f"runs/{view.run[-8:]}", "run", view.run, A_RUN) | {
+        "thread": view.thread or None,
+        "title": f"@{view.engine} answers @{view.asked_by}" + (f" in {view.task}" if view.task else ""),
+        "status": RUNNING,
+        "kind": view.kind,
+        "meta": {
+            "engine": view.engine,
+            "asked_by": view.asked_by,
+            "message": view.message_id,
+            "task": view.task or None,
+            "task_title": view.title or None,
+        },
+        "created_by": view.asked_by,
+        "created_at": moment(view.started_at),
+        "updated_by": view.engine,
+        "updated_at": moment(view.started_at),
+    }
+    return _grouped(found, view.engine, field)
+
+
+def _no_document(key: str, source: str, ref: str, reason: str) -> Json:
+    """What all rows have that come from no document."""
+    return {
+        "key": key,
+        "thread": None,
         "assignee": None,
         "blocked_by": None,
         "holder": None,
         "expires_at": None,
         "meta": {},
         "version": 0,
-        "created_by": view.handle,
-        "created_at": moment(view.created_at),
-        "updated_by": view.handle,
-        "updated_at": moment(view.last_seen if view.HasField("last_seen") else view.updated_at),
         "ready": False,
-        "reason": NO_TASK,
+        "reason": reason,
         "waits_for": [],
         "cycle": [],
         "cycle_more": 0,
         "parent": None,
         "parts": [],
         "options": [],
-        "source": {"kind": "member", "ref": view.handle},
+        "source": {"kind": source, "ref": ref},
     }
-    fixed = {**dict.fromkeys(ITSELF, view.handle), "source": "member", "version": "0", "ready": "false"}
-    value = fixed.get(field) or (found[field] if field in OWN else NONE)
-    return {**found, "group": [value] if field else None}
+
+
+def _grouped(found: Json, owner: str, field: str) -> Json:
+    """The row with the value of the field that is grouped by; `owner` is whose it is."""
+    fixed = {"owner": owner, "source": found["source"]["kind"], "version": "0", "ready": "false"}
+    value = fixed.get(field) or (found[field] if field in OWN else found["meta"].get(field))
+    return {**found, "group": [value or NONE] if field else None}

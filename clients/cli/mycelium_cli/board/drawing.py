@@ -30,8 +30,8 @@ SECTIONS = {
     "review": ("Review", "◉"),
     "open": ("Open", "○"),
     "closed": ("Closed", "✓"),
-    "member": ("Active now", "●"),
     "run": ("Runs", "▸"),
+    "member": ("Active now", "●"),
 }
 
 

@@ -40,8 +40,8 @@ PERIODS = ("since", "week", "last_week", "day")
 def log(here: Here, *, room: str | None, handle: str | None, tz: str | None, **wanted: str | bool | None) -> None:
     """See what happened day by day, and who did it.
 
-    Messages, changes of memories, and tasks that were closed; people and agents side by side. Nobody writes
-    it, and what is recorded twice is told once.
+    Messages, changes of memories, tasks that were closed, and runs of engines; people and agents side by
+    side. Nobody writes it, and what is recorded twice is told once.
     """
     named = [name for name in PERIODS if wanted[name]]
     if len(named) > 1:
@@ -121,7 +121,9 @@ def _told(entry: Document) -> str:
     title = clean_line(entry["title"] or "")
     cut = title if len(title) <= TITLE_CHARACTERS else title[:TITLE_CHARACTERS] + "…"
     was = f" (was {clean_line(entry['moved_from'])})" if entry["moved_from"] else ""
-    return f"{clean_line(entry['what']):<9} {clean_line(entry['key'])}{was}{f' — {cut}' if cut else ''}"
+    named = f" {clean_line(entry['key'])}{was}{f' — {cut}' if cut else ''}" if entry["key"] else ""
+    ended = f" → {clean_line(entry['outcome'])}" if entry.get("outcome") else ""
+    return f"{clean_line(entry['what']):<9}{named}{ended}"
 
 
 def _calendar(page: Document, paint: Paint) -> Iterator[str]:

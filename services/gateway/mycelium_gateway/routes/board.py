@@ -1,4 +1,4 @@
-"""The board of a room: its rows, from its documents and from who is active in it."""
+"""The board of a room: its rows, from its documents, from runs of engines and from who is active in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ FILTERS = {
     "",
     response_model=schemas.Board,
     summary="Show a room's board",
-    description="A page ends at 512 KB. Rows that are no documents, such as active members, end the list of `all`.",
+    description="A page ends at 512 KB. Rows that are no documents end the list of `all`: runs of engines that are "
+    "under way, the 200 that began last, then active members.",
     responses=problems.responses("room.not_found"),
 )
 async def show_board(room: str, wanted: Annotated[schemas.Rows, Query()], call: Caller) -> Response:
@@ -47,7 +48,8 @@ async def show_board(room: str, wanted: Annotated[schemas.Rows, Query()], call: 
     found = (await call.ask(request, service_pb2.ListTasksResponse)).message
     items = [shapes_board.row(row) for row in found.rows]
     if wanted.filter == "all" and not found.next:
-        items += await _active(call, room, wanted.group.strip())
+        field = wanted.group.strip()
+        items += [shapes_board.running(run, field) for run in found.runs] + await _active(call, room, field)
     return answer(
         {
             "room": found.room,

@@ -24,7 +24,8 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
     "",
     response_model=schemas.Log,
     summary="Read a room's daily log",
-    description="Made from messages, changes of memories and closed tasks; what is recorded twice is told once.",
+    description="Made from messages, changes of memories, closed tasks and runs of engines; "
+    "what is recorded twice is told once.",
     responses=problems.responses("room.not_found", "member.not_found"),
 )
 async def read_board_log(room: str, wanted: Annotated[schemas.Wanted, Query()], call: Caller) -> Response:
@@ -81,6 +82,7 @@ def _entry(entry: log_pb2.LogEntry) -> shapes.Json:
         "title": entry.title or None,
         "count": entry.count,
         "moved_from": entry.moved_from or None,
+        "outcome": entry.outcome or None,
     }
 
 

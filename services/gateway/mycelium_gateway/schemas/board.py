@@ -18,7 +18,7 @@ class Rows(Parameters):
     filter: Filter = Field(
         "needs-you",
         description="Open decisions, blocked work and reviews; claimed work; what was closed today; everything, with "
-        "the members that are active; or what somebody can begin with now.",
+        "the runs of engines that are under way and the members that are active; or what somebody can begin with now.",
     )
     group: str = Field(
         "", description="A field: each row says under which of its values it stands.", examples=["priority"]

@@ -18,18 +18,21 @@ ENTRY = {
     "title": "Pick token storage",
     "count": 1,
     "moved_from": None,
+    "outcome": None,
 }
 SAID = {
-    **dict.fromkeys(("key", "thread", "title", "moved_from")),
+    **dict.fromkeys(("key", "thread", "title", "moved_from", "outcome")),
     "at": "2026-08-19T13:02:00.000Z",
     "time": "15:02",
     "by": "avery",
     "what": "messages",
     "count": 4,
 }
-COUNTS = {"total": 5, "messages": 4, "changes": 0, "resolved": 1, "runs": 0}
+RUN = ENTRY | {"at": "2026-08-19T13:03:00.000Z", "time": "15:03", "by": "greeter", "what": "run", "outcome": "done"}
+COUNTS = {"total": 6, "messages": 4, "changes": 0, "resolved": 1, "runs": 1}
 PEOPLE = [
     {"handle": "avery", "total": 4, "messages": 4, "changes": 0, "resolved": 0, "runs": 0},
+    {"handle": "greeter", "total": 1, "messages": 0, "changes": 0, "resolved": 0, "runs": 1},
     {"handle": "sec", "total": 1, "messages": 0, "changes": 0, "resolved": 1, "runs": 0},
 ]
 DAY = {
@@ -41,7 +44,7 @@ DAY = {
     "met": True,
     "people": PEOPLE,
     "more_people": 0,
-    "entries": [ENTRY, SAID],
+    "entries": [ENTRY, RUN, SAID],
 }
 LOG = {
     "room": "design-review",
@@ -98,11 +101,14 @@ class LogEntry(Shape):
     time: str = Field(description="The same on the reader's clock.")
     by: str
     what: What
-    key: str | None = Field(description="The document; null for messages.")
+    key: str | None = Field(description="The document, of a run the task that it worked in; null for messages.")
     thread: str | None
     title: str | None
     count: int = Field(description="How many messages; else 1.")
     moved_from: str | None = Field(description="The key that it had before it was renamed.")
+    outcome: Literal["done", "failed", "capped", "stopped"] | None = Field(
+        description="How a run of an engine ended: `capped` by the room's budget, `stopped` from outside."
+    )
 
 
 class LogPerson(Shape):
@@ -113,7 +119,7 @@ class LogPerson(Shape):
     messages: int
     changes: int
     resolved: int
-    runs: int = Field(description="Always 0 until runs of engines leave facts.")
+    runs: int
 
 
 class LogDay(Shape):
@@ -129,7 +135,7 @@ class LogDay(Shape):
     messages: int
     changes: int = Field(description="Changes of memories and tasks.")
     resolved: int = Field(description="Tasks closed, decisions answered.")
-    runs: int = Field(description="Always 0 until runs of engines leave facts.")
+    runs: int = Field(description="Runs of engines that ended; what they posted is no message beside it.")
     met: bool = Field(description="Whether that meets the target.")
     people: list[LogPerson] = Field(description="Those who did most first, at most 200.")
     more_people: int = Field(description="How many more there were.")

@@ -119,7 +119,7 @@ class Task(Shape):
     model_config = shown_as(TASK)
 
     key: str
-    thread: str | None = Field(description="Null for what is no document.")
+    thread: str | None = Field(description="Of a run the one that it works in; null for what has none.")
     title: str
     status: str
     kind: str
