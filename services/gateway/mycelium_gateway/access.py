@@ -32,7 +32,7 @@ MEANING = {
     Access.AUTHOR: "For whoever may see the room, for their own messages.",
 }
 BY_ACCESS: dict[Access, tuple[str, ...]] = {
-    Access.OPEN: ("healthz", "health"),
+    Access.OPEN: ("healthz", "health", "join"),
     Access.HUB: ("metrics", "whoami", "list_rooms", "list_users", "get_user", "create_room", "create_user"),
     Access.ROOM: (
         "get_room",
@@ -61,7 +61,6 @@ BY_ACCESS: dict[Access, tuple[str, ...]] = {
     ),
     Access.OWN: (
         "change_room",
-        "delete_room",
         "import_room",
         "post_message",
         "respond",
@@ -87,8 +86,8 @@ BY_ACCESS: dict[Access, tuple[str, ...]] = {
         "remove_engine",
         "change_budget",
     ),
-    Access.ACTING: ("await_delivery", "acknowledge", "say_presence"),
-    Access.KEEPER: ("add_member", "change_member", "remove_member", "save_user"),
+    Access.ACTING: ("await_delivery", "acknowledge", "say_presence", "make_join_code"),
+    Access.KEEPER: ("add_member", "change_member", "remove_member", "save_user", "delete_room"),
     Access.AUTHOR: ("amend_message",),
 }
 RULES = {name: access for access, names in BY_ACCESS.items() for name in names}
