@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from mycelium_rooms.service import service as rooms_service
 from services.gateway.tests import forging
 from services.gateway.tests.conftest import opened
 from services.gateway.tests.door import Door
-from services.gateway.tests.forging import FORGERIES, SECRET
+from services.gateway.tests.forging import ALGORITHMS, FORGERIES, SECRET
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,14 @@ async def ask(http: httpx2.AsyncClient, token: str) -> httpx2.Response:
     return await http.get("/api/rooms", headers=[(b"Authorization", b"Bearer " + token.encode("utf-8"))])
 
 
-@pytest.mark.parametrize("algorithm", ["RS256", "PS512", "ES384"])
-async def test_no_forgery_passes_the_door(door: Door, algorithm: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_forgery_passes_the_door(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     """Each kind gets 401 as a problem that names the cause, and nothing of it stands in an answer or a log."""
-    caplog.set_level(logging.DEBUG)
-    assert (await ask(door.http, forging.token(algorithm))).status_code == 200
-    sendable = [forgery for forgery in FORGERIES if not forgery.make(algorithm).endswith("\n")]
-    assert len(sendable) == len(FORGERIES) - 1  # a line break ends a header
-    for forgery in sendable:
+    caplog.set_level(logging.DEBUG, "mycelium_gateway")
+    for algorithm in ALGORITHMS:
+        assert (await ask(door.http, forging.token(algorithm))).status_code == 200
+    sendable = [forgery for forgery in FORGERIES if forgery.name not in {"empty", "a line break"}]
+    assert len(sendable) == len(FORGERIES) - 2  # no header can hold these
+    for forgery, algorithm in zip(sendable, itertools.cycle(ALGORITHMS), strict=False):
         answer = await ask(door.http, forgery.make(algorithm))
         if forgery.name != "oversize":  # its request's head is refused before anybody reads it
             assert answer.status_code == 401, forgery.name
@@ -66,7 +67,7 @@ async def test_no_forgery_passes_the_door(door: Door, algorithm: str, caplog: py
             assert answer.json()["slug"] == "token.refused", forgery.name
         assert answer.status_code in {401, 431}, forgery.name
         assert SECRET not in answer.text, forgery.name
-    assert (await ask(door.http, forging.token(algorithm))).status_code == 200
+    assert (await ask(door.http, forging.token())).status_code == 200
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("mycelium")]
     assert not [line for line in ours if SECRET in line or "eyJ" in line]
 
