@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from starlette.requests import Request
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
+from mycelium_gateway import joined
 from mycelium_gateway.identity import AGENT, Identity
 from mycelium_kernel import names
 from mycelium_kernel.bus import TIMEOUT_S, Reply
@@ -64,7 +65,12 @@ class Call:
         A step's key is a digest, so that no key that a client may choose is one.
         """
         key = hashlib.sha256(f"{self.key}\n{step}".encode()).hexdigest() if step else self.key
-        return await self.gateway.bus.ask(request, response, actor=self.actor, key=key, timeout_s=timeout_s)
+        if self.identity:
+            joined.bind(request, self.identity)
+        reply = await self.gateway.bus.ask(request, response, actor=self.actor, key=key, timeout_s=timeout_s)
+        if self.identity:
+            joined.keep_own(reply.message, self.identity)
+        return reply
 
     async def ask_in_turn(self, request: Message, response: type[R]) -> Reply[R]:
         """Ask for a stream: few do at once, the others wait for their turn."""

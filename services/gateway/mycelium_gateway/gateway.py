@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mycelium_gateway import joined
 from mycelium_gateway.identity import Identity
 from mycelium_gateway.joining import Leaving
 from mycelium_gateway.live import Live
@@ -37,6 +38,7 @@ class Gateway:
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
     tokens: Tokens
+    tries: joined.Tries = field(default_factory=lambda: joined.Tries(time.monotonic))
     joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))
     leaving: Leaving = field(default_factory=Leaving)
     began: float = field(default_factory=time.monotonic)
@@ -47,4 +49,6 @@ class Gateway:
 
     async def identify(self, token: str) -> Identity:
         """Whose token it is. Raises why it is refused, or that this can't be told now."""
+        if joined.is_own(token):
+            return await joined.identity_of(self.bus, token)
         return await self.tokens.verify(token)

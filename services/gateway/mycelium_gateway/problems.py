@@ -116,6 +116,11 @@ SLUGS: dict[str, Slug] = {
     "acting.forbidden": Slug(
         403, "The caller may not act for this handle", "Have its owner name the caller as `owner` or in `allow_from`."
     ),
+    "join.refused": Slug(
+        403,
+        "The code lets nobody in",
+        "Ask for a new one: a code is good once, for ten minutes, at the hub it is from.",
+    ),
     "record.foreign": Slug(
         403, "The record is somebody else's", "Ask whom `detail` names, or sign in as them; nothing was changed."
     ),
@@ -158,6 +163,9 @@ SLUGS: dict[str, Slug] = {
         409,
         "A key that a disk may take for the same is there",
         "Write to that one (see `near`), or choose another key.",
+    ),
+    "join.other_member": Slug(
+        409, "The code is another member's", "Nothing was done; use it elsewhere, or without naming a member."
     ),
     "claim.held": Slug(
         409, "Somebody else holds the task", "Wait until `expires_at`, ask `holder`, or take another task."

@@ -18,7 +18,7 @@ from mycelium_gateway.peers import TrustedProxies
 from mycelium_gateway.signing_keys import AuthUnavailable
 from mycelium_kernel.errors import Refusal, Unavailable
 
-OPEN = frozenset({"/", "/health", "/healthz", "/docs", "/redoc", "/openapi.json"})
+OPEN = frozenset({"/", "/health", "/healthz", "/docs", "/redoc", "/openapi.json", "/api/join"})
 # What a room tells of itself to those who look for agents, and the steps of signing in.
 OPEN_BELOW = re.compile(r"/api/rooms/[^/\n]+/\.well-known/agent-card\.json|/api/auth/[a-z]+")
 AUTHORIZATION = b"authorization"
