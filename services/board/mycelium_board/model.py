@@ -20,6 +20,8 @@ CLOSED = ("resolved", "dismissed")
 OPEN = "open"
 BLOCKED = "blocked"
 REVIEW = "in_review"
+WORKING = "in_progress"
+BEGUN = (OPEN, WORKING)  # statuses of what somebody can work on now
 OF_ITSELF = Actor("board:", "")  # no handle is written so: nobody outside can use up a key of ours
 
 State = events_pb2.TaskState

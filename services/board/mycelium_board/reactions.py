@@ -21,7 +21,7 @@ from mycelium_board.edits import asked_of
 from mycelium_board.model import BOARD, OF_ITSELF, PREFIXES, TASK, Task, closes
 from mycelium_board.reactions_reservations import close
 from mycelium_kernel import subjects
-from mycelium_kernel.errors import Refusal, Unavailable
+from mycelium_kernel.errors import BUSY, Refusal, Unavailable
 from mycelium_kernel.service import Reaction, Stored
 from mycelium_kernel.tables import Tables
 
@@ -43,6 +43,8 @@ async def follow(runtime: Runtime, event: events_pb2.TaskMoved, sequence: int) -
         try:
             await runtime.bus.ask(request, moves_pb2.FollowMoveResponse, actor=OF_ITSELF, key=key)
         except Refusal as refusal:  # the document or its room is gone, or has no room for it
+            if refusal.slug == BUSY.slug:
+                raise
             LOGGER.info("%s can't be changed as it was moved: %s", request.key, refusal)
 
 

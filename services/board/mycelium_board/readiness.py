@@ -3,7 +3,8 @@
 A task waits for the open tasks that its `depends-on` names. A task that is a part of another makes nobody wait. Where
 waiting leads back to where it began, through parts too, nobody of that cycle waits for another of it: they would wait
 for ever. Only open tasks are looked at, and of them those that are reached from the one that is asked for; so many at
-most for one answer: in a tangle that is larger than that nobody is excused.
+most for one answer: in a tangle that is larger than that nobody is excused. A status that is a word of the room's own
+is a stage that only the room knows: nobody is told to begin such a task.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import islice
 from mycelium.board.v1 import views_pb2
 from mycelium_board import lookup
 from mycelium_board.edges import DEPENDS_ON, PART_OF
-from mycelium_board.model import CLOSED, REVIEW, Task
+from mycelium_board.model import BEGUN, CLOSED, REVIEW, Task
 from mycelium_board.tangles import Tangles
 from mycelium_kernel import clock
 from mycelium_kernel.tables import Tables
@@ -64,8 +65,9 @@ def judge(graph: Graph, task: Task, holder: str, expires_at: int) -> Why:
         return Why(WAITING, waits_for, cycle, f"after {', '.join(waits_for[:NAMED])}{more}", more_around)
     if holder:
         return Why(HELD, waits_for, cycle, f"held by @{holder} until {clock.rfc3339(expires_at)}", more_around)
-    if task.status == REVIEW:
-        return Why(STAGE, waits_for, cycle, "in review", more_around)
+    if task.status not in BEGUN:
+        line = "in review" if task.status == REVIEW else f"its status is {task.status}"
+        return Why(STAGE, waits_for, cycle, line, more_around)
     return Why(READY, waits_for, cycle, "", more_around)
 
 

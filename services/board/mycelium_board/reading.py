@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from mycelium_board.model import BLOCKED, CLOSED, OPEN, REVIEW
+from mycelium_board.model import BLOCKED, CLOSED, OPEN, REVIEW, WORKING
 
-WORKING = "in_progress"
 KNOWN = (OPEN, WORKING, REVIEW, BLOCKED, *CLOSED)
 DONE = ("done", "closed", "complete", "completed")  # what others call resolved
 NOTHING = ("false", "null", "none", "0", "0.0", "{}")  # what a task that waits for nothing may have there

@@ -30,11 +30,11 @@ STATEMENTS = {
 }  # fmt: skip
 
 
-def full_board(count: int = 60) -> Hub:
+def full_board(count: int = 100) -> Hub:
     """Tasks of every sort, many of them of one moment."""
     board, chosen = Hub(), random.Random(7)
     for number in range(count):
-        status = chosen.choice(["open", "blocked", "in_review", "resolved", "dismissed", "of our own"])
+        status = chosen.choice(["open", "in_progress", "blocked", "in_review", "resolved", "dismissed", "of our own"])
         board.task(f"{chosen.choice(['work', 'decisions'])}/{number}", status=status)
         if chosen.random() < 0.5:
             board.later(seconds=1)

@@ -55,13 +55,13 @@ def test_what_blocks_is_said_as_text(value: Any, expected: str) -> None:
         ("In-Review", "in_review", "in review"),
         (["open", "urgent"], "open", ""),
         ('["open"]', "open", ""),
-        ("[", "[", ""),
-        ("Parked", "Parked", ""),
+        ("[", "[", "its status is ["),
+        ("Parked", "Parked", "its status is Parked"),
         ([], "open", ""),
     ],
 )
 def test_a_status_is_read_however_it_is_written(value: Any, expected: str, reason: str) -> None:
-    """What is closed by any word is closed; a review is nothing to begin with; a room has words of its own."""
+    """What is closed by any word is closed; neither a review nor a word of the room's own is begun with."""
     board = Hub()
     board.task(KEY, status=value)
     assert (shown(board).status, shown(board).reason, shown(board).ready) == (expected, reason, not reason)

@@ -21,7 +21,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 
 from mycelium_kernel import events, headers, subjects, tasks, telemetry
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import Unavailable, words
+from mycelium_kernel.errors import BUSY, Refusal, Unavailable, words
 from mycelium_kernel.service import Reaction, Stored
 
 if TYPE_CHECKING:
@@ -175,8 +175,9 @@ async def _keep(message: Msg) -> None:
 async def react(reaction: Reaction, runtime: Runtime) -> None:
     """Run a reaction for every fact of its kinds until cancelled, from the log's first fact on.
 
-    Its place is kept in the log itself, so a new log begins anew. A run that is `Unavailable` is repeated before any
-    later fact; another failure lets later facts pass and is told in health. In order for one replica, not across two.
+    Its place is kept in the log itself, so a new log begins anew. A run that is `Unavailable`, or meets a service with
+    too much to do, is repeated before any later fact; another failure lets later facts pass and is told in health. In
+    order for one replica, not across two.
     """
     wanted = {events.type_name(kind) for kind in reaction.on}
 
@@ -189,7 +190,12 @@ async def react(reaction: Reaction, runtime: Runtime) -> None:
         place = message.metadata.sequence.stream
         stored = Stored(place, message.subject, get(headers.KEY, ""), get(headers.ACTOR, ""), get(headers.SESSION, ""))
         with telemetry.span(f"react {reaction.name}", received):
-            await reaction.run(runtime, events.decode(kind, message.data), stored)
+            try:
+                await reaction.run(runtime, events.decode(kind, message.data), stored)
+            except Refusal as refusal:
+                if refusal.slug == BUSY.slug:
+                    raise Unavailable(refusal.detail) from None
+                raise
 
     def report(fault: str, for_s: float) -> None:
         runtime.report(reaction.name, fault, for_s)

@@ -38,6 +38,9 @@ class Refusal(Exception):
         return cls(message.slug, message.detail, message.next, **extras)
 
 
+BUSY = Refusal("rate.limited", "too many requests are in work; try again in a moment")
+
+
 class Unavailable(Exception):
     """A part that the request needs did not answer within its deadline; nothing is known to have been done."""
 

@@ -29,7 +29,7 @@ from mycelium_kernel import headers, subjects, tasks, telemetry
 from mycelium_kernel.bus import BUG, REFUSED, TIMEOUT_S, UNAVAILABLE
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable, words
+from mycelium_kernel.errors import BUSY, DeadlinePassed, Refusal, Unavailable, words
 from mycelium_kernel.service import Actor
 
 LOGGER = logging.getLogger(__name__)
@@ -39,7 +39,6 @@ LONGEST_S = 3600.0  # for a caller that does not say how long it waits
 DRAIN_S = 5.0
 START_S = 5.0
 LOOK_AGAIN_S = 0.05  # whether those that wait for an answer can still be reached
-BUSY = Refusal("rate.limited", "too many requests are in work; try again in a moment")
 
 
 @dataclass(frozen=True)

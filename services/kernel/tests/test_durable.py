@@ -14,7 +14,7 @@ from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import durable, subjects, testing
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import system_clock
-from mycelium_kernel.errors import Unavailable
+from mycelium_kernel.errors import BUSY, Unavailable
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Reaction, Service, Stored
 from services.kernel.tests import toy
@@ -174,8 +174,9 @@ async def test_a_fact_in_work_is_given_to_no_other_replica(
     assert len({id(runtime) for runtime in tries}) == 1
 
 
-async def test_a_reaction_that_is_unavailable_keeps_its_place(start: Start, bus: Bus) -> None:
-    """While another service is away nothing overtakes."""
+@pytest.mark.parametrize("error", [Unavailable("the other service is away"), BUSY])
+async def test_a_reaction_that_is_unavailable_keeps_its_place(start: Start, bus: Bus, error: Exception) -> None:
+    """While another service is away, or has too much to do, nothing overtakes."""
     seen: list[str] = []
     away = [True]
     tries: list[str] = []
@@ -183,7 +184,7 @@ async def test_a_reaction_that_is_unavailable_keeps_its_place(start: Start, bus:
     async def react(_runtime: Runtime, event: events_pb2.MessagePosted, _stored: Stored) -> None:
         tries.append(event.content)
         if event.content == "first" and away[0]:
-            raise Unavailable("the other service is away")
+            raise error
         seen.append(event.content)
 
     async with start(reacting(react)) as runtime:

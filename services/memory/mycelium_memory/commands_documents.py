@@ -45,10 +45,13 @@ def write_document(loaded: Writing, request: service_pb2.WriteDocumentRequest, c
 
 
 def next_version(
-    loaded: Writing, content: views_pb2.Content, origin: views_pb2.Origin.ValueType, context: Context
+    loaded: Writing, content: views_pb2.Content, origin: views_pb2.Origin.ValueType, context: Context, by: str = ""
 ) -> events_pb2.DocumentWritten:
-    """What a write comes to, whatever it came from: never older than the version before, in the same thread."""
-    author, there, before = speaker(context), loaded.there, loaded.entity.state
+    """What a write comes to, whatever it came from: never older than the version before, in the same thread.
+
+    `by` is who changes it where another service says that, and may be the hub.
+    """
+    author, there, before = by or speaker(context), loaded.there, loaded.entity.state
     now = clock.not_before(before.updated_at, context.now) if before else clock.to_timestamp(context.now)
     event = events_pb2.DocumentWritten(
         room_id=loaded.room.id,

@@ -6,10 +6,8 @@ session a caller chooses: none of its writes says anything of one.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mycelium.memory.v1 import events_pb2, moves_pb2, service_pb2, views_pb2
-from mycelium_kernel.service import Actor, Context, Fact
+from mycelium_kernel.service import Context, Fact
 from mycelium_memory import commands_content
 from mycelium_memory.commands_documents import Writing, next_version, not_found
 
@@ -20,8 +18,7 @@ def follow_move(loaded: Writing, request: moves_pb2.FollowMoveRequest, context: 
         raise not_found(loaded.room, loaded.key, [])
     changes = service_pb2.WriteDocumentRequest(fields_json=request.fields_json)
     content = commands_content.merged(loaded.content, changes)
-    author = replace(context, actor=Actor(request.by, ""))
-    event = next_version(loaded, content, views_pb2.ORIGIN_CALL, author)
+    event = next_version(loaded, content, views_pb2.ORIGIN_CALL, context, by=request.by)
     event.moved.CopyFrom(request.moved)
     return Fact(event, on=loaded.entity)
 
