@@ -15,6 +15,7 @@ from mycelium_cli.transport import Cut, Line, Request, Unreached
 ANSWER_S = 10.0
 _LARGEST = 1_000_000
 _LONGEST_SAID = 200
+_SECRET = {"code", "code_verifier", "device_code", "refresh_token"}
 _HEADERS = {"Accept": "application/json", "User-Agent": "mycelium-cli"}
 
 
@@ -75,11 +76,11 @@ def post(url: str, form: Mapping[str, str], program: Program, answer_s: float = 
 
 
 def refusal(said: Said, form: Mapping[str, str]) -> str:
-    """Why the issuer refused, in its own words; what was sent to it does not come back in them."""
+    """Why the issuer refused, in its own words; what is secret of the form does not come back in them."""
     told = said.document.get("error_description")
     text = f"{said.error}: {clean_line(told)[:_LONGEST_SAID]}" if isinstance(told, str) and told else said.error
-    for value in form.values():
-        if len(value) >= 8:
+    for name, value in form.items():
+        if name in _SECRET and value:
             text = text.replace(value, "…")
     return text
 

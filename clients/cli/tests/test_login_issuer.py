@@ -1,0 +1,107 @@
+"""Whom to sign in with: asked of the hub, never guessed; and what an issuer says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from clients.cli.tests.conftest import Run
+from clients.cli.tests.issuing import document
+from clients.cli.tests.scripted import ScriptedHub, answer
+from mycelium_cli import config
+from mycelium_cli.config import Value
+from mycelium_cli.errors import Failure
+from mycelium_cli.sign_in import discovery
+
+A, B = "https://a.example/realms/people", "https://b.example"
+
+
+def auth(*issuers: str, enabled: bool = True) -> bytes:
+    """What a hub says of signing in."""
+    return answer(200, {"status": "ok", "auth": {"enabled": enabled, "issuers": list(issuers)}})
+
+
+@pytest.mark.parametrize(
+    ("health", "status", "said", "hint"),
+    [
+        (
+            auth(A, B),
+            2,
+            f"the hub trusts more than one issuer: {A}, {B}",
+            "mycelium login --issuer <one of them>",
+        ),
+        (
+            auth(enabled=False),
+            1,
+            "there is nothing to sign in to: the hub at {hub} has sign-in off (auth.enabled)",
+            "mycelium iam <handle>",
+        ),
+        (auth(), 5, "the hub at {hub} trusts no issuer (auth.issuers)", "ask who runs it to name one"),
+        (
+            b"",
+            5,
+            "the hub at {hub} can't be reached, so it can't say whom to sign in with",
+            "mycelium config set login.issuer <url>, or --issuer <url>",
+        ),
+    ],
+)
+def test_where_the_hub_names_no_one_issuer_nothing_is_guessed(
+    scripted: ScriptedHub, run: Run, health: bytes, status: int, said: str, hint: str
+) -> None:
+    """Several, none, sign-in off, no hub: a line each, which says what to do."""
+    scripted.play(health)
+    assert run("login") == (status, "", f"error: {said.format(hub=scripted.url)}. Next: {hint}\n")
+    assert config.from_file("login.issuer") is None
+
+
+def test_an_issuer_that_the_hub_does_not_trust_is_not_signed_in_with(scripted: ScriptedHub, run: Run) -> None:
+    """Else this hub would be sent what is for another."""
+    config.write("login.issuer", B)
+    for words, source in (((), config.path()), (("--issuer", f"{B}/"), "--issuer")):
+        scripted.play(auth(A))
+        said = f"the hub at {scripted.url} does not trust the issuer {B} ({source}); it trusts {A}"
+        assert run("login", *words) == (2, "", f"error: {said}. Next: mycelium login --issuer {A}\n")
+
+
+def test_an_issuer_that_is_named_is_asked_though_the_hub_is_down(scripted: ScriptedHub, run: Run) -> None:
+    """By flag or setting; here it is down as well, which is another line."""
+    scripted.play(b"", b"")
+    ran = run("login", "--device", "--issuer", scripted.url)
+    assert ran.status == 5
+    assert ran.err.startswith(f"error: the issuer at {scripted.url} can't be reached (")
+
+
+def test_an_issuer_is_the_one_that_it_says_it_is(scripted: ScriptedHub) -> None:
+    """Else its tokens would pass for another's; a slash at the end makes no other."""
+    scripted.play(document(scripted.url), document(f"{scripted.url}/"), document("https://other.example"))
+    named = Value(scripted.url, "--issuer")
+    assert discovery.discover(named).token_endpoint == f"{scripted.url}/token"
+    assert discovery.discover(named).issuer == f"{scripted.url}/"
+    with pytest.raises(Failure, match=r"calls itself https://other\.example"):
+        discovery.discover(named)
+    assert [one.line for one in scripted.received] == ["GET /.well-known/openid-configuration HTTP/1.1"] * 3
+
+
+@pytest.mark.parametrize("reply", [answer(404, {}), answer(200, b"<html>", kind="text/html"), answer(200, [1])])
+def test_something_else_on_that_port_is_told(scripted: ScriptedHub, reply: bytes) -> None:
+    """A login page, another program."""
+    scripted.play(reply)
+    with pytest.raises(Failure, match="does not answer as an OIDC issuer"):
+        discovery.discover(Value(scripted.url, "--issuer"))
+
+
+def test_a_less_private_address_of_an_issuer_is_refused(scripted: ScriptedHub) -> None:
+    """A code or a secret would go over the network in the clear."""
+    scripted.play(document(scripted.url, token_endpoint="http://elsewhere.example/token"))
+    with pytest.raises(Failure, match="unsafe token_endpoint"):
+        discovery.discover(Value(scripted.url, "--issuer"))
+
+
+def test_plain_http_beyond_this_machine_needs_a_person_who_says_so(scripted: ScriptedHub, run: Run) -> None:
+    """What a hub names is refused; what a person names is asked."""
+    scripted.play(auth("http://id.example"))
+    ran = run("login")
+    assert ran.status == 2
+    assert "names an issuer on plain HTTP, http://id.example: others could read what you type there" in ran.err
+    assert "Next: mycelium login --issuer http://id.example, if you trust that network" in ran.err
+    discovery._check_line(Value("http://id.example", "--issuer"))
+    discovery._check_line(Value("http://id.example", config.path()))
