@@ -254,7 +254,7 @@ LISTED = (
     _R("agents:sign-in:environment", "I3", "A container that runs one agent has its credential in the environment, and needs no file.", "H Where agent credentials are stored"),
     _R("agents:sign-in:as-it-is", "I3", "A token from somewhere else is sent as it is.", "H Using a token from somewhere else"),
     _R("agents:sign-in:renewed", "I3", "An expired token is asked for again between waits, without a word.", "H Where agent credentials are stored"),
-    _R("agents:sign-in:revoked", "I3", "An agent whose client is revoked is out, and the others are not.", "H Signing in agents"),
+    _R("agents:sign-in:revoked", "I3", "An agent whose client is revoked is out when its token has ended.", "H Signing in agents"),
     _R("agents:sign-in:secrets", "I3", "Secrets and tokens are in their own files, 0600, and nowhere else.", "I What must be true"),
     _R("await:loop:refused", "I4", "A loop ends on 401 and 403 with one line; what came is there for the next who may have it.", "H Acting for an agent"),
     _R("agents:create:adds", "I4", "`agent create` of an agent that is there adds an owner, and to its allow-from.", "H Acting for an agent"),

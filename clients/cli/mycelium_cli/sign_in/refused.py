@@ -24,9 +24,13 @@ def explained(failure: Failure, handle: str, url: str) -> Failure:
 
 
 def _how_to_sign_in(handle: str) -> str:
+    from mycelium_cli.sign_in import agents
+
     for_person = "mycelium login"
     if not handle:
         return for_person
+    if agents.credential_of(handle) is not None:
+        return f"mycelium agent credential show {handle}"
     return f"{for_person} (or, for an agent of this machine: mycelium agent credential set {handle})"
 
 
