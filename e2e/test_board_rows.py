@@ -106,7 +106,15 @@ def test_what_was_closed_stays_for_the_readers_day(room: Room, machine: Machine)
     assert "work/done" in machine.run("board", "--filter", "resolved", "--tz", "Asia/Tokyo", "-r", room.name).ok().out
     assert "which is no time zone" in machine.run("board", "--tz", "Nowhere", "-r", room.name).failed(2).err
     assert room.api.get(room.at("board", tz="Nowhere"), handle=room.owner).status == 422
-    assert keys(board(room, filter="resolved", closed_since_ms=2**52)) == []
+    for since, found in (
+        ("2100-01-01T00:00:00Z", []),
+        ("1h", ["work/done"]),
+        ("2026-01-01T00:00:00+02:00", ["work/done"]),
+    ):
+        assert keys(board(room, filter="resolved", closed_since=since)) == found
+    for nonsense in ("soon", "4503599627370496", "1969-01-01T00:00:00Z"):
+        refused = room.api.get(room.at("board", closed_since=nonsense), handle=room.owner)
+        assert (refused.status, refused.json["slug"]) == (422, "request.invalid")
 
 
 @requirement("board:sources")

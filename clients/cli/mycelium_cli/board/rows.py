@@ -8,7 +8,7 @@ import click
 from mycelium_cli.api import Hub, Query, api_path
 from mycelium_cli.board import GROUP_HELP, TZ_HELP, VIEW_HELP, VIEWS, WATCH_HELP
 from mycelium_cli.board.drawing import Look, draw
-from mycelium_cli.board.zones import midnight_ms, reader_zone
+from mycelium_cli.board.zones import midnight, reader_zone
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, unnumbered, usage
@@ -25,7 +25,7 @@ def show(here: Here, params: dict[str, Any]) -> None:
         raise usage("--group is empty: name a field", "mycelium board --group status")
 
     def ask() -> Document:
-        query = {"filter": wanted, "closed_since_ms": midnight_ms(zone, time.time()), "group": group or None}
+        query = {"filter": wanted, "closed_since": midnight(zone, time.time()), "group": group or None}
         return whole(hub, api_path("rooms", place, "board"), query)
 
     def tell(page: Document) -> None:

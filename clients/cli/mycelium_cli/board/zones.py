@@ -44,10 +44,11 @@ def reader_zone(typed: str | None, note: Callable[[str], None]) -> tzinfo:
         return UTC
 
 
-def midnight_ms(zone: tzinfo, now_s: float) -> int:
-    """When the day of the reader began, in milliseconds since 1970."""
+def midnight(zone: tzinfo, now_s: float) -> str:
+    """When the day of the reader began, as HTTP has it."""
     today = datetime.fromtimestamp(now_s, zone).date()
-    return int(datetime.combine(today, clock_time(), zone).timestamp() * 1000)
+    began = datetime.combine(today, clock_time(), zone).astimezone(UTC)
+    return began.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def clock_at(timestamp: object, zone: tzinfo, now_s: float) -> str:

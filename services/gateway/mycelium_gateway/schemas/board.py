@@ -24,8 +24,12 @@ class Rows(Parameters):
         "", description="A field: each row says under which of its values it stands.", examples=["priority"]
     )
     tz: str = Field("", description="The zone that today begins in, such as `Europe/Paris`; UTC without.")
-    closed_since_ms: int = Field(
-        0, ge=0, le=2**53, description="What counts as closed lately, in its place: milliseconds since 1970."
+    closed_since: str = Field(
+        "",
+        max_length=100,
+        description="From when on what was closed is shown, in place of today: RFC 3339, an age (`90s 30m 2h 1d`), "
+        "`today` or `yesterday`.",
+        examples=["2026-09-03T16:40:00Z"],
     )
     limit: int = Field(500, ge=1, le=5000, description="How many at most.")
     cursor: str = Field("", description="`next` of the page before.")
