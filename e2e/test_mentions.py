@@ -140,7 +140,7 @@ def test_a_teams_name_mentions_its_members(room: Room) -> None:
 def test_a_person_can_be_mentioned_and_waits_like_an_agent(machine: Machine, room: Room, unique: Unique) -> None:
     """A user of the hub takes part without being registered in the room."""
     handle = unique("ci-runner")
-    machine.run("user", "create", handle, "--name", "CI").ok()
+    machine.run("user", "create", handle, "--name", "Build runner").ok()
     assert states(room.post(f"@{handle} hold the deploy")) == {handle: "queued"}
     turn = machine.run("await", "--timeout", "5", "--json", handle=handle, room=room.name).json
     assert turn["message"]["content"] == f"@{handle} hold the deploy"
