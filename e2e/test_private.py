@@ -22,6 +22,7 @@ BODIES: dict[str, Document] = {
     "patch /api/rooms/{room}/messages/{message}": {"status": "resolved"},
     "post /api/rooms/{room}/members": {"handle": "newcomer", "kind": "agent"},
     "patch /api/rooms/{room}/members/{handle}": {"description": "another"},
+    "post /api/rooms/{room}/join-codes": {"handle": "joiner"},
     "post /api/rooms/{room}/engines": {"handle": "greeter", "kind": "hello"},
     "patch /api/rooms/{room}/budget": {"turns": 5},
     "post /api/rooms/{room}/await": {"timeout_s": 0},

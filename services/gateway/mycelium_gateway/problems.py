@@ -45,6 +45,7 @@ EVERYWHERE = (
     "token.missing",
     "token.refused",
     "handle.forbidden",
+    "auth.refused",
     "rate.limited",
     "auth.unavailable",
     "unavailable",
