@@ -71,6 +71,23 @@ def test_a_time_that_can_t_be_is_refused_in_the_units_that_are_typed(
     assert ran.err.startswith(f"error: {told}. Next: ")
 
 
+def test_until_when_is_said_by_the_clock_of_who_reads(
+    run: Run, scripted: ScriptedHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim and a reservation alike, as the rows of the board; a zone without a name is UTC, and that is said."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    claim = {**CLAIM, "expires_at": "2026-01-02T17:11:07.250Z"}
+    one = {"pattern": "src", "holder": "bob", "task": None, "expires_at": claim["expires_at"], "path": "src"}
+    listed = {"room": "demo", "items": [one], "more": False}
+    scripted.play(answer(200, claim), answer(200, listed), answer(200, listed), answer(200, claim))
+    assert "until 2026-01-03 02:11 · thread" in run("board", "claim", "work/login").out
+    assert "2026-01-03 02:11" in run("board", "reserve").out
+    assert run("board", "reserve", "--check", "src").out == "src is reserved by @bob until 2026-01-03 02:11\n"
+    monkeypatch.setenv("TZ", "XYZ-3")
+    told = run("board", "renew", "work/login")
+    assert ("until 2026-01-02 17:11 · thread" in told.out, "days are those of UTC" in told.err) == (True, True)
+
+
 def test_a_claim_that_stands_is_not_made_longer_without_a_word(run: Run, scripted: ScriptedHub) -> None:
     """Claiming again shows it as it is; what lets it last longer is said."""
     scripted.play(*[answer(200, CLAIM)] * 4)

@@ -1,9 +1,12 @@
 """`board claim`, `renew`, `release`: who holds a task, and for how long."""
 
+from collections.abc import Callable
+
 import click
 
 from mycelium_cli.board import tokens
 from mycelium_cli.board.naming import task_path
+from mycelium_cli.board.zones import reader_clock
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, unnumbered, usage
@@ -61,7 +64,7 @@ def claim(
         tokens.keep(folder, told["task"], told["thread"], told["token"])
     else:  # it is another's now, and what proved the claim before is worth nothing
         tokens.forget(tokens.find(folder, told["task"]))
-    here.out.answer(told, draw_claim)
+    here.out.answer(told, lambda data, paint: _draw(data, paint, here.out.note))
     lasting_s = body["ttl_s"]
     if lasting_s and ((told["task"], told["token"]) in before or told["ttl_s"] != lasting_s):
         here.out.note(
@@ -78,10 +81,11 @@ def keep_refusal(folder: str, typed: str, refused: Failure) -> None:
         tokens.keep_refusal(folder, task or typed.strip(), thread, sequence)
 
 
-def draw_claim(claim: Document, paint: Paint) -> list[str]:
+def _draw(claim: Document, paint: Paint, note: Callable[[str], None]) -> list[str]:
     """Who holds what, until when."""
+    until = reader_clock(note)
     line = f"{paint.good('✓')} {clean_line(claim['task'])} — held by {at(claim['holder'])} until "
-    line += f"{claim['expires_at']} · thread {short(claim['thread'])}"
+    line += f"{until(claim['expires_at'])} · thread {short(claim['thread'])}"
     taken, waits_for = claim.get("taken_from"), [clean_line(key) for key in claim.get("waits_for") or []]
     lines = [line, *([f"  taken from {at(taken)}"] if taken else [])]
     if waits_for:
@@ -103,7 +107,7 @@ def renew(here: Here, *, room: str | None, handle: str | None, ttl: str | None, 
     body = {"token": token or (kept.token if kept else None), "ttl_s": ttl_s(ttl)}
     known = {name: value for name, value in body.items() if value is not None}
     told = here.hub(handle).post(task_path(place, task, "renew"), known)
-    here.out.answer(told, draw_claim)
+    here.out.answer(told, lambda data, paint: _draw(data, paint, here.out.note))
 
 
 @command(

@@ -2,13 +2,14 @@
 
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.board import paths, tokens
 from mycelium_cli.board.claims import ttl_s
+from mycelium_cli.board.zones import reader_clock
 from mycelium_cli.command import Notes, command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import REFUSED, Failure, usage
@@ -84,7 +85,8 @@ def reserve(
     elif patterns:
         _reserve(here, room, handle, {"patterns": patterns, "task": task, "ttl_s": ttl_s(ttl), "force": force})
     else:
-        here.out.answer(here.hub(handle).get(_path(here.room(room))), _draw_list)
+        found = here.hub(handle).get(_path(here.room(room)))
+        here.out.answer(found, lambda data, paint: _draw_list(data, paint, here.out.note))
 
 
 def _refuse(given: dict[str, object], what: str, *, fits: bool) -> None:
@@ -107,14 +109,14 @@ def _reserve(here: Here, room: str | None, handle: str | None, body: Document) -
     told = here.hub(handle).post(_path(place), {name: value for name, value in body.items() if value})
     for one in told["items"]:
         tokens.keep(folder, one["pattern"], "", one["token"])
-    here.out.answer(told, _draw_reserved)
+    here.out.answer(told, lambda data, paint: _draw_reserved(data, paint, here.out.note))
 
 
 def _renew(here: Here, room: str | None, handle: str | None, patterns: tuple[str, ...], lasting_s: int | None) -> None:
     place = here.room(room)
     body = {"ttl_s": lasting_s} if lasting_s else {}
     told, _ = _proven(here, place, handle, patterns, "renew", body)
-    here.out.answer(told, _draw_reserved)
+    here.out.answer(told, lambda data, paint: _draw_reserved(data, paint, here.out.note))
 
 
 def _release(here: Here, room: str | None, handle: str | None, patterns: tuple[str, ...], note: str | None) -> None:
@@ -170,29 +172,32 @@ def _check(here: Here, room: str | None, handle: str | None, typed: tuple[str, .
     for part in paths.parts([*named, *(paths.read(sys.stdin.buffer.read()) if is_piped else [])]):
         told = hub.post(_path(place, "check"), {"paths": part})
         found = {"items": [*found["items"], *told["items"]], "more": found["more"] or told["more"]}
-    here.out.answer(found, _draw_conflicts)
+    here.out.answer(found, lambda data, _paint: _draw_conflicts(data, here.out.note))
     if found["items"]:
         raise click.exceptions.Exit(REFUSED)
 
 
-def _draw_conflicts(found: Document, _paint: Paint) -> Iterator[str]:
+def _draw_conflicts(found: Document, note: Callable[[str], None]) -> Iterator[str]:
+    until = reader_clock(note)
     for one in found["items"]:
         written = "" if one["pattern"] == one["path"] else f" as {clean_line(one['pattern'])}"
-        yield f"{clean_line(one['path'])} is reserved by {at(one['holder'])}{written} until {one['expires_at']}"
+        yield f"{clean_line(one['path'])} is reserved by {at(one['holder'])}{written} until {until(one['expires_at'])}"
     if found["more"]:
         yield "… and more"
 
 
-def _draw_reserved(told: Document, paint: Paint) -> Iterator[str]:
+def _draw_reserved(told: Document, paint: Paint, note: Callable[[str], None]) -> Iterator[str]:
+    until = reader_clock(note)
     for one in told["items"]:
         task = f" · for {clean_line(one['task'])}" if one["task"] else ""
-        yield f"{paint.good('✓')} {clean_line(one['pattern'])} — yours until {one['expires_at']}{task}"
+        yield f"{paint.good('✓')} {clean_line(one['pattern'])} — yours until {until(one['expires_at'])}{task}"
     for one in told.get("taken", []):
         yield f"  taken from {at(one['holder'])}: {clean_line(one['pattern'])}"
 
 
-def _draw_list(found: Document, paint: Paint) -> list[str]:
+def _draw_list(found: Document, paint: Paint, note: Callable[[str], None]) -> list[str]:
+    until = reader_clock(note)
     if not found["items"]:
         return [f"nothing is reserved in {clean_line(found['room'])}"]
-    rows = [(one["pattern"], at(one["holder"]), one["expires_at"], one["task"] or "") for one in found["items"]]
+    rows = [(one["pattern"], at(one["holder"]), until(one["expires_at"]), one["task"] or "") for one in found["items"]]
     return table(("PATTERN", "HOLDER", "UNTIL", "TASK"), rows, paint)

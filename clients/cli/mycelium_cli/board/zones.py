@@ -10,6 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from datetime import time as clock_time
 
 from mycelium_cli.errors import usage
+from mycelium_cli.output import clean_line
 from mycelium_cli.periods import is_zone, zone
 
 _EXAMPLE = "--tz Europe/Paris"
@@ -49,6 +50,12 @@ def midnight(zone: tzinfo, now_s: float) -> str:
     today = datetime.fromtimestamp(now_s, zone).date()
     began = datetime.combine(today, clock_time(), zone).astimezone(UTC)
     return began.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def reader_clock(note: Callable[[str], None]) -> Callable[[object], str]:
+    """What shows a moment on the clock of who reads it here and now."""
+    zone, now_s = reader_zone(None, note), time.time()
+    return lambda timestamp: clean_line(clock_at(timestamp, zone, now_s))
 
 
 def clock_at(timestamp: object, zone: tzinfo, now_s: float) -> str:
