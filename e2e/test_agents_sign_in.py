@@ -190,6 +190,17 @@ def test_an_expired_token_is_renewed_between_waits_without_a_word(team: Team) ->
     assert looping.err == []
 
 
+@requirement("agents:sign-in:one-request")
+def test_twenty_commands_at_once_ask_for_one_token(team: Team) -> None:
+    """All are let in, with the token that one of them got."""
+    team.give_credential()
+    before = team.agents.requests.get("/token", 0)
+    started = [team.machine.start("whoami", "--json", handle=team.agent) for _ in range(20)]
+    ended = [one.ended(60) for one in started]
+    assert {(one.status, one.err, one.json["kind"]) for one in ended} == {(0, "", "agent")}
+    assert team.agents.requests["/token"] == before + 1
+
+
 @requirement("agents:sign-in:revoked", "await:loop:refused")
 def test_a_loop_ends_when_its_client_is_revoked_and_nothing_is_lost(team: Team, tmp_path: Path) -> None:
     """In the middle of a run; with --exec what came is not parked, and is there for the next who may."""

@@ -17,7 +17,10 @@ _PROXY_HINT = "let the hub's domain through that proxy (in a cloud environment: 
 # The user's manual shows these two with their number; elsewhere it says nothing to who reads the rest.
 _NUMBERED = {"room.not_found", "handle.unregistered"}
 # What to type next where only the command line knows it.
-_HINTS = {"mention.unknown": "mend the handle, or the same with --allow-unknown"}
+_HINTS = {
+    "mention.unknown": "mend the handle, or the same with --allow-unknown",
+    "auth.unavailable": "the same again later; whoever runs the hub sees more with: mycelium doctor",
+}
 
 
 class Document(dict[str, Any]):

@@ -292,6 +292,47 @@ def test_a_secret_is_typed_unseen(home: Path, idp: OidcServer) -> None:
     )
 
 
+def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:
+    """Not half a file, and not an empty one."""
+    master, slave = pty.openpty()
+    command: list[str | Path] = ["setsid", "--ctty", MYCELIUM, "agent", "credential", "set", "sec"]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+    while b"secret of @sec: " not in seen:
+        seen += os.read(master, 1000)
+    os.write(master, b"hunt\x03")
+    assert process.wait(30) == 130
+    os.close(master)
+    assert not (home / "agent-credentials.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("slug", "status", "cause", "hint"),
+    [
+        ("token.missing", 401, "the hub at {url} wants to know who you are, and no token was sent", ""),
+        ("token.refused", 401, "as the hub says it", "mycelium login"),
+        (
+            "handle.forbidden",
+            403,
+            "as the hub says it",
+            "mycelium whoami --sources (MYCELIUM_AGENT_HANDLE says @avery)",
+        ),
+        ("room.closed", 403, "as the hub says it", "as the hub hints"),
+    ],
+)
+def test_a_refusal_says_what_mends_it(
+    slug: str, status: int, cause: str, hint: str, scripted: ScriptedHub, run: Run
+) -> None:
+    """In one line; what the hub says of anything else stays."""
+    problem = {"slug": slug, "detail": "as the hub says it", "next": "as the hub hints"}
+    scripted.play(answer(status, problem))
+    if slug == "token.missing":
+        hint = "mycelium login (or, for an agent of this machine: mycelium agent credential set avery)"
+    ran = run("room", "ls")
+    assert ran == (FORBIDDEN, "", f"error: {cause.format(url=scripted.url)}. Next: {hint}\n")
+
+
 def test_a_secret_on_the_command_line_is_refused_and_not_repeated(run: Run) -> None:
     """Others can read it there."""
     ran = run("agent", "credential", "set", "sec", "hunter2-hunter2")

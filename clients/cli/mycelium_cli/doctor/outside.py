@@ -80,7 +80,8 @@ def _sign_in(health: Document, *, own: bool) -> Iterator[Finding]:
     on = bool((health.get("auth") or {}).get("enabled"))
     secret = context.token()
     if on and secret is None:
-        yield Finding("sign-in", NOTE, "on, and there is no credential here", "set MYCELIUM_AGENT_AUTH_TOKEN")
+        hint = "mycelium login, or for an agent: mycelium agent credential set <handle>"
+        yield Finding("sign-in", NOTE, "on, and there is no credential here", hint)
     elif on:
         yield Finding("sign-in", OK, f"on; the credential comes from {secret.source if secret else ''}")
     elif own:
