@@ -18,8 +18,10 @@ from mycelium_gateway.token_text import TokenText
 from mycelium_kernel.errors import Unavailable
 
 LOGGER = logging.getLogger(__name__)
-UNKNOWN_S = 5.0  # between two fetches because of keys that are not known
-RETRY_S = 2.0  # after a fetch that failed
+# Between two fetches because of keys that are not known: so long may a new key be unknown after a made-up one.
+UNKNOWN_S = 2.0
+# After a fetch that failed.
+RETRY_S = 2.0
 
 
 class AuthUnavailable(Unavailable):
@@ -62,15 +64,16 @@ class IssuerKeys:
         """The key that signed this token; None when none of the issuer's did."""
         await self._ready()
         fetches = self._fetches
-        fitting = self._fitting(text)
-        found = _signer(fitting, text)
-        # A known name with a wrong signature is a forgery: asking again would let anybody make the hub ask.
-        if found is None and not (fitting and text.kid) and await self._look_again(fetches):
-            found = _signer(self._fitting(text), text)
+        found = self._signer(text)
+        # A wrong signature under a name that is known is a forgery, whatever the issuer publishes by now.
+        is_known = text.kid and any(key.kid == text.kid for key in self._keys)
+        if found is None and not is_known and await self._look_again(fetches):
+            found = self._signer(text)
         return found
 
-    def _fitting(self, text: TokenText) -> list[SigningKey]:
-        return [key for key in self._keys if key.fits(text.algorithm) and text.kid in {"", key.kid}]
+    def _signer(self, text: TokenText) -> SigningKey | None:
+        fitting = (key for key in self._keys if key.fits(text.algorithm) and text.kid in {"", key.kid})
+        return next((key for key in fitting if key.signed(text.algorithm, text.signed, text.signature)), None)
 
     async def _ready(self) -> None:
         """Have keys, and new ones when it is time for them. Old ones serve while somebody else asks, and after."""
@@ -111,7 +114,3 @@ class IssuerKeys:
         elif self.trouble and not trouble:
             LOGGER.info("the signing keys of %s can be had again", self._issuer.issuer)
         self.trouble = trouble
-
-
-def _signer(keys: list[SigningKey], text: TokenText) -> SigningKey | None:
-    return next((key for key in keys if key.signed(text.algorithm, text.signed, text.signature)), None)
