@@ -82,12 +82,18 @@ BY_ACCESS: dict[Access, tuple[str, ...]] = {
         "reserve",
         "renew_reservations",
         "release_reservations",
-        "add_engine",
-        "remove_engine",
         "change_budget",
     ),
     Access.ACTING: ("await_delivery", "acknowledge", "say_presence", "make_join_code"),
-    Access.KEEPER: ("add_member", "change_member", "remove_member", "save_user", "delete_room"),
+    Access.KEEPER: (
+        "add_member",
+        "change_member",
+        "remove_member",
+        "add_engine",
+        "remove_engine",
+        "save_user",
+        "delete_room",
+    ),
     Access.AUTHOR: ("amend_message",),
 }
 RULES = {name: access for access, names in BY_ACCESS.items() for name in names}

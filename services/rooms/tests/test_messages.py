@@ -205,7 +205,7 @@ def test_a_team_is_all_who_belong_to_it(demo: Hub) -> None:
 def test_a_team_of_more_than_a_thousand_is_refused(demo: Hub) -> None:
     """A post's fact has a size."""
     for number in range(1_001):
-        demo.tables.execute("INSERT INTO user VALUES (?, '', 'crowd', 0, 0)", f"u{number}")
+        demo.tables.execute("INSERT INTO user VALUES (?1, '', 'crowd', 0, 0, ?1, '')", f"u{number}")
     refused_post(demo, "content.invalid", "@crowd")
 
 
