@@ -30,7 +30,12 @@ async def healthz() -> Response:
     return PlainTextResponse("ok")
 
 
-@router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics of this process")
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    summary="Prometheus metrics of this process",
+    responses=problems.responses(),
+)
 async def metrics() -> Response:
     return Response(prometheus_client.generate_latest(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
 
