@@ -172,7 +172,13 @@ def test_a_ping_has_the_shape_that_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{}, {"task": "work/x", "thread": ROOM, "title": "X", "row_kind": "task", "holder": "a"}]
+    "told",
+    [
+        {},
+        {"task": "work/x", "thread": ROOM, "title": "X", "row_kind": "task", "holder": "a"},
+        {"task": "work/x", "thread": ROOM, "move": "blocked", "on": "#502", "note": "soon"},
+        {"task": "work/x", "thread": ROOM, "move": "answered", "answer": "15m"},
+    ],
 )
 def test_a_notice_has_the_shape_that_is_listed(told: dict[str, str]) -> None:
     """It stands in the room's order, so it has an id; one that a bundle brought may say little."""
@@ -184,6 +190,9 @@ def test_a_notice_has_the_shape_that_is_listed(told: dict[str, str]) -> None:
     assert frame.startswith(b"id: e-7\n")
     assert (name, errors_of(name, data), data["by"]) == ("notice", [], "bob")
     assert data["thread"] == told.get("thread")
+    assert [data[name] for name in ("move", "on", "answer", "note")] == [
+        told.get(name, "") for name in ("move", "on", "answer", "note")
+    ]
 
 
 def test_the_kinds_of_notices_are_those_of_the_reference() -> None:

@@ -88,6 +88,13 @@ def test_the_way_further_back_is_of_the_same_member_and_zone(
     assert ran.out.splitlines()[2] == said.format("mycelium board log --room demo --by sec --tz Europe/Paris")
 
 
+def test_what_a_decision_was_answered_stands_behind_it() -> None:
+    """As the outcome of a run does."""
+    answered = {**ENTRY, "what": "answered", "key": "decisions/ttl", "title": "How long?", "answer": "15m"}
+    lines = drawn(items=[{**DAY, "entries": [answered]}])
+    assert lines[4] == "  16:41  @sec  answered  decisions/ttl — How long? → 15m"
+
+
 def test_what_is_long_or_many_or_harmful_stays_in_its_line() -> None:
     """Titles are cut, people beyond eight are counted, control characters are shown."""
     people = [{"handle": f"agent-{number}", **COUNTS} for number in range(9)]

@@ -37,7 +37,7 @@ def renamed(tables: Tables, room_id: str, key: str, at: int) -> str:
 
 
 def enter(tables: Tables, *row: object) -> None:
-    """Have the log tell something; the columns are those of schema_log.sql. Only a run has an outcome."""
+    """Have the log tell something; the columns are those of schema_log.sql. Runs and decisions have an outcome."""
     tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
 
 

@@ -17,7 +17,7 @@ from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium_board import entries, runs
 from mycelium_board.edits import move_of
 from mycelium_board.model import PREFIXES
-from mycelium_board.projection import title_of
+from mycelium_board.projection import TITLE_CHARACTERS, text_of, title_of
 from mycelium_kernel import clock
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
@@ -61,7 +61,7 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
     fields = json.loads(event.content.fields_json or "{}")
     entries.enter(
         tables, event.room_id, at, stored.sequence, by, what, event.key, event.thread,
-        title_of(event.content, fields), event.moved_from, "",
+        title_of(event.content, fields), event.moved_from, _answer(what, fields),
     )  # fmt: skip
 
 
@@ -84,8 +84,14 @@ def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> N
     elif event.fields_json:
         what = entries.MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
         at = clock.to_millis(event.at)
-        row = event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "", ""
+        said = _answer(what, json.loads(event.fields_json))
+        row = event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "", said
         entries.enter(tables, *row)
+
+
+def _answer(what: log_pb2.LogWhat.ValueType, fields: dict[str, Any]) -> str:
+    """What a decision was answered, if that is what was done; empty for all else."""
+    return text_of(fields.get("answer"))[:TITLE_CHARACTERS] if what == log_pb2.LOG_WHAT_ANSWERED else ""
 
 
 def _what(event: memory_pb2.DocumentWritten) -> log_pb2.LogWhat.ValueType:

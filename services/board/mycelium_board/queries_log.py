@@ -156,7 +156,7 @@ class Reader:
             title=entry.title,
             count=entry.number,
             moved_from=entry.moved_from,
-            outcome=entry.outcome,
+            **{"answer" if entry.what == log_pb2.LOG_WHAT_ANSWERED else "outcome": entry.outcome},
         )
         self.size += ENTRY_BYTES + added.ByteSize()
 

@@ -39,7 +39,7 @@ PROJECTION = Projection(
         service_reservations.SCHEMA,
     ),
     owner=model.BOARD,
-    version=6,
+    version=7,
     filters=(
         subjects.of_service(model.BOARD),
         subjects.of_kind("memory", "document"),

@@ -164,6 +164,28 @@ def test_a_move_and_what_follows_from_it_in_the_document_are_one(board: Logged) 
     assert (counts.total, counts.changes, counts.resolved) == (3, 2, 1)
 
 
+def test_a_decision_is_told_with_its_answer(board: Logged) -> None:
+    """Once, with what was answered; a task that was only resolved has none, nor has one that was brought closed."""
+    decision = "decisions/ttl"
+    board.write(decision)
+    board.ask(moving(views_pb2.MOVE_ANSWERED, decision, answer="15m"), "builder")
+    moved = memory_views_pb2.Moved(sequence=len(board.facts))
+    board.write(decision, "builder", after=1, moved=moved)
+    board.write(KEY)
+    board.ask(moving(views_pb2.MOVE_RESOLVED, KEY), "builder")
+    brought = memory_views_pb2.Moved(sequence=1, move="answered", by="sec", at=clock.to_timestamp(board.now))
+    content = memory_views_pb2.Content(fields_json='{"answer": ["a", "b"], "status": "resolved"}')
+    event = memory_pb2.DocumentWritten(room_id=board.room_id, room="demo", key="decisions/old", version=2)
+    event.MergeFrom(
+        memory_pb2.DocumentWritten(content=content, moved=brought, updated_at=brought.at, created_at=brought.at)
+    )
+    event.origin, event.replaced.version = memory_views_pb2.ORIGIN_IMPORT, 1
+    board.append(board.document("decisions/old"), event)
+    entries = [entry for day in board.read().days for entry in day.entries]
+    told = {entry.key: (entry.answer, entry.outcome) for entry in entries if WHAT[entry.what] != "filed"}
+    assert told == {decision: ("15m", ""), KEY: ("", ""), "decisions/old": ('["a", "b"]', "")}
+
+
 def test_a_claim_is_nothing_that_was_done_unless_it_changes_the_document(board: Logged) -> None:
     """Neither are its renewal and its release; of a blocked task it says that it goes on."""
     board.write(KEY)

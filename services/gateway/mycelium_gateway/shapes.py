@@ -189,8 +189,11 @@ def notice(fact: events_pb2.MessagePosted, room_name: str) -> Json:
         "message_id": fact.message_id,
         "title": str(told.get("title") or ""),
         "row_kind": str(told.get("row_kind") or ""),
+        "move": str(told.get("move") or ""),
+        "on": str(told.get("on") or ""),
+        "answer": str(told.get("answer") or ""),
         "holder": str(told.get("holder") or ""),
-        "note": str(told.get("note") or told.get("on") or ""),
+        "note": str(told.get("note") or ""),
     }
 
 

@@ -122,7 +122,8 @@ def _told(entry: Document) -> str:
     cut = title if len(title) <= TITLE_CHARACTERS else title[:TITLE_CHARACTERS] + "…"
     was = f" (was {clean_line(entry['moved_from'])})" if entry["moved_from"] else ""
     named = f" {clean_line(entry['key'])}{was}{f' — {cut}' if cut else ''}" if entry["key"] else ""
-    ended = f" → {clean_line(entry['outcome'])}" if entry.get("outcome") else ""
+    came_to = entry.get("outcome") or entry.get("answer")
+    ended = f" → {clean_line(came_to)}" if came_to else ""
     return f"{clean_line(entry['what']):<9}{named}{ended}"
 
 

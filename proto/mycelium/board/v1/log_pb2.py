@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmycelium/board/v1/log.proto\x12\x11mycelium.board.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x01\n\x0eReadLogRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05since\x18\x02 \x01(\t\x12\x0c\n\x04week\x18\x03 \x01(\x08\x12\x11\n\tlast_week\x18\x04 \x01(\x08\x12\x0b\n\x03\x64\x61y\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\x0c\n\x04zone\x18\x07 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x08 \x01(\t\"\xd6\x01\n\x08LogEntry\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04time\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12(\n\x04what\x18\x04 \x01(\x0e\x32\x1a.mycelium.board.v1.LogWhat\x12\x0b\n\x03key\x18\x05 \x01(\t\x12\x0e\n\x06thread\x18\x06 \x01(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12\r\n\x05\x63ount\x18\x08 \x01(\r\x12\x12\n\nmoved_from\x18\t \x01(\t\x12\x0f\n\x07outcome\x18\n \x01(\t\"]\n\tLogCounts\x12\r\n\x05total\x18\x01 \x01(\r\x12\x10\n\x08messages\x18\x02 \x01(\r\x12\x0f\n\x07\x63hanges\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04runs\x18\x05 \x01(\r\"I\n\tLogPerson\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12,\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x1c.mycelium.board.v1.LogCounts\"\x91\x02\n\x06LogDay\x12\x0c\n\x04\x64\x61te\x18\x01 \x01(\t\x12-\n\tbegins_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65nds_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x1c.mycelium.board.v1.LogCounts\x12,\n\x06people\x18\x05 \x03(\x0b\x32\x1c.mycelium.board.v1.LogPerson\x12\x13\n\x0bmore_people\x18\x06 \x01(\r\x12,\n\x07\x65ntries\x18\x07 \x03(\x0b\x32\x1b.mycelium.board.v1.LogEntry\"-\n\tLogStreak\x12\x0f\n\x07\x63urrent\x18\x01 \x01(\r\x12\x0f\n\x07longest\x18\x02 \x01(\r\"\'\n\x08LogTotal\x12\x0c\n\x04\x64\x61te\x18\x01 \x01(\t\x12\r\n\x05total\x18\x02 \x01(\r\"\xac\x02\n\x0fReadLogResponse\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04zone\x18\x02 \x01(\t\x12\r\n\x05\x66irst\x18\x03 \x01(\t\x12\x0c\n\x04last\x18\x04 \x01(\t\x12\n\n\x02\x62y\x18\x05 \x01(\t\x12\x0e\n\x06target\x18\x06 \x01(\r\x12\'\n\x04\x64\x61ys\x18\x07 \x03(\x0b\x32\x19.mycelium.board.v1.LogDay\x12\x0c\n\x04next\x18\x08 \x01(\t\x12,\n\x06streak\x18\t \x01(\x0b\x32\x1c.mycelium.board.v1.LogStreak\x12\x30\n\nown_streak\x18\n \x01(\x0b\x32\x1c.mycelium.board.v1.LogStreak\x12-\n\x08\x63\x61lendar\x18\x0b \x03(\x0b\x32\x1b.mycelium.board.v1.LogTotal*\xc3\x02\n\x07LogWhat\x12\x18\n\x14LOG_WHAT_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_WHAT_MESSAGES\x10\x01\x12\x12\n\x0eLOG_WHAT_FILED\x10\x02\x12\x14\n\x10LOG_WHAT_WRITTEN\x10\x03\x12\x14\n\x10LOG_WHAT_CHANGED\x10\x04\x12\x14\n\x10LOG_WHAT_RENAMED\x10\x05\x12\x14\n\x10LOG_WHAT_REMOVED\x10\x06\x12\x14\n\x10LOG_WHAT_BLOCKED\x10\x07\x12\x16\n\x12LOG_WHAT_UNBLOCKED\x10\x08\x12\x15\n\x11LOG_WHAT_RESOLVED\x10\t\x12\x15\n\x11LOG_WHAT_PROMOTED\x10\n\x12\x16\n\x12LOG_WHAT_DISMISSED\x10\x0b\x12\x15\n\x11LOG_WHAT_ANSWERED\x10\x0c\x12\x10\n\x0cLOG_WHAT_RUN\x10\r2c\n\nLogService\x12U\n\x07ReadLog\x12!.mycelium.board.v1.ReadLogRequest\x1a\".mycelium.board.v1.ReadLogResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmycelium/board/v1/log.proto\x12\x11mycelium.board.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x01\n\x0eReadLogRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05since\x18\x02 \x01(\t\x12\x0c\n\x04week\x18\x03 \x01(\x08\x12\x11\n\tlast_week\x18\x04 \x01(\x08\x12\x0b\n\x03\x64\x61y\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\x0c\n\x04zone\x18\x07 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x08 \x01(\t\"\xe6\x01\n\x08LogEntry\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04time\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12(\n\x04what\x18\x04 \x01(\x0e\x32\x1a.mycelium.board.v1.LogWhat\x12\x0b\n\x03key\x18\x05 \x01(\t\x12\x0e\n\x06thread\x18\x06 \x01(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12\r\n\x05\x63ount\x18\x08 \x01(\r\x12\x12\n\nmoved_from\x18\t \x01(\t\x12\x0f\n\x07outcome\x18\n \x01(\t\x12\x0e\n\x06\x61nswer\x18\x0b \x01(\t\"]\n\tLogCounts\x12\r\n\x05total\x18\x01 \x01(\r\x12\x10\n\x08messages\x18\x02 \x01(\r\x12\x0f\n\x07\x63hanges\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04runs\x18\x05 \x01(\r\"I\n\tLogPerson\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12,\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x1c.mycelium.board.v1.LogCounts\"\x91\x02\n\x06LogDay\x12\x0c\n\x04\x64\x61te\x18\x01 \x01(\t\x12-\n\tbegins_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65nds_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x1c.mycelium.board.v1.LogCounts\x12,\n\x06people\x18\x05 \x03(\x0b\x32\x1c.mycelium.board.v1.LogPerson\x12\x13\n\x0bmore_people\x18\x06 \x01(\r\x12,\n\x07\x65ntries\x18\x07 \x03(\x0b\x32\x1b.mycelium.board.v1.LogEntry\"-\n\tLogStreak\x12\x0f\n\x07\x63urrent\x18\x01 \x01(\r\x12\x0f\n\x07longest\x18\x02 \x01(\r\"\'\n\x08LogTotal\x12\x0c\n\x04\x64\x61te\x18\x01 \x01(\t\x12\r\n\x05total\x18\x02 \x01(\r\"\xac\x02\n\x0fReadLogResponse\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04zone\x18\x02 \x01(\t\x12\r\n\x05\x66irst\x18\x03 \x01(\t\x12\x0c\n\x04last\x18\x04 \x01(\t\x12\n\n\x02\x62y\x18\x05 \x01(\t\x12\x0e\n\x06target\x18\x06 \x01(\r\x12\'\n\x04\x64\x61ys\x18\x07 \x03(\x0b\x32\x19.mycelium.board.v1.LogDay\x12\x0c\n\x04next\x18\x08 \x01(\t\x12,\n\x06streak\x18\t \x01(\x0b\x32\x1c.mycelium.board.v1.LogStreak\x12\x30\n\nown_streak\x18\n \x01(\x0b\x32\x1c.mycelium.board.v1.LogStreak\x12-\n\x08\x63\x61lendar\x18\x0b \x03(\x0b\x32\x1b.mycelium.board.v1.LogTotal*\xc3\x02\n\x07LogWhat\x12\x18\n\x14LOG_WHAT_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_WHAT_MESSAGES\x10\x01\x12\x12\n\x0eLOG_WHAT_FILED\x10\x02\x12\x14\n\x10LOG_WHAT_WRITTEN\x10\x03\x12\x14\n\x10LOG_WHAT_CHANGED\x10\x04\x12\x14\n\x10LOG_WHAT_RENAMED\x10\x05\x12\x14\n\x10LOG_WHAT_REMOVED\x10\x06\x12\x14\n\x10LOG_WHAT_BLOCKED\x10\x07\x12\x16\n\x12LOG_WHAT_UNBLOCKED\x10\x08\x12\x15\n\x11LOG_WHAT_RESOLVED\x10\t\x12\x15\n\x11LOG_WHAT_PROMOTED\x10\n\x12\x16\n\x12LOG_WHAT_DISMISSED\x10\x0b\x12\x15\n\x11LOG_WHAT_ANSWERED\x10\x0c\x12\x10\n\x0cLOG_WHAT_RUN\x10\r2c\n\nLogService\x12U\n\x07ReadLog\x12!.mycelium.board.v1.ReadLogRequest\x1a\".mycelium.board.v1.ReadLogResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,24 +34,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LOGSERVICE'].methods_by_name['ReadLog']._loaded_options = None
   _globals['_LOGSERVICE'].methods_by_name['ReadLog']._serialized_options = b'\220\002\001'
-  _globals['_LOGWHAT']._serialized_start=1274
-  _globals['_LOGWHAT']._serialized_end=1597
+  _globals['_LOGWHAT']._serialized_start=1290
+  _globals['_LOGWHAT']._serialized_end=1613
   _globals['_READLOGREQUEST']._serialized_start=84
   _globals['_READLOGREQUEST']._serialized_end=217
   _globals['_LOGENTRY']._serialized_start=220
-  _globals['_LOGENTRY']._serialized_end=434
-  _globals['_LOGCOUNTS']._serialized_start=436
-  _globals['_LOGCOUNTS']._serialized_end=529
-  _globals['_LOGPERSON']._serialized_start=531
-  _globals['_LOGPERSON']._serialized_end=604
-  _globals['_LOGDAY']._serialized_start=607
-  _globals['_LOGDAY']._serialized_end=880
-  _globals['_LOGSTREAK']._serialized_start=882
-  _globals['_LOGSTREAK']._serialized_end=927
-  _globals['_LOGTOTAL']._serialized_start=929
-  _globals['_LOGTOTAL']._serialized_end=968
-  _globals['_READLOGRESPONSE']._serialized_start=971
-  _globals['_READLOGRESPONSE']._serialized_end=1271
-  _globals['_LOGSERVICE']._serialized_start=1599
-  _globals['_LOGSERVICE']._serialized_end=1698
+  _globals['_LOGENTRY']._serialized_end=450
+  _globals['_LOGCOUNTS']._serialized_start=452
+  _globals['_LOGCOUNTS']._serialized_end=545
+  _globals['_LOGPERSON']._serialized_start=547
+  _globals['_LOGPERSON']._serialized_end=620
+  _globals['_LOGDAY']._serialized_start=623
+  _globals['_LOGDAY']._serialized_end=896
+  _globals['_LOGSTREAK']._serialized_start=898
+  _globals['_LOGSTREAK']._serialized_end=943
+  _globals['_LOGTOTAL']._serialized_start=945
+  _globals['_LOGTOTAL']._serialized_end=984
+  _globals['_READLOGRESPONSE']._serialized_start=987
+  _globals['_READLOGRESPONSE']._serialized_end=1287
+  _globals['_LOGSERVICE']._serialized_start=1615
+  _globals['_LOGSERVICE']._serialized_end=1714
 # @@protoc_insertion_point(module_scope)

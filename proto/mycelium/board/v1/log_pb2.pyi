@@ -154,6 +154,7 @@ class LogEntry(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     MOVED_FROM_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
     time: _builtins.str
     """The same in the zone of the reader, such as `16:41`."""
     by: _builtins.str
@@ -172,6 +173,8 @@ class LogEntry(_message.Message):
     """The key that the document had before it was renamed."""
     outcome: _builtins.str
     """How a run ended, such as `done`; empty for all else."""
+    answer: _builtins.str
+    """What a decision was answered; empty for all else."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When; of messages when the last one was posted."""
@@ -189,10 +192,11 @@ class LogEntry(_message.Message):
         count: _builtins.int = ...,
         moved_from: _builtins.str = ...,
         outcome: _builtins.str = ...,
+        answer: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "count", b"count", "key", b"key", "moved_from", b"moved_from", "outcome", b"outcome", "thread", b"thread", "time", b"time", "title", b"title", "what", b"what"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "at", b"at", "by", b"by", "count", b"count", "key", b"key", "moved_from", b"moved_from", "outcome", b"outcome", "thread", b"thread", "time", b"time", "title", b"title", "what", b"what"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -83,6 +83,7 @@ def _entry(entry: log_pb2.LogEntry) -> shapes.Json:
         "count": entry.count,
         "moved_from": entry.moved_from or None,
         "outcome": entry.outcome or None,
+        "answer": entry.answer or None,
     }
 
 

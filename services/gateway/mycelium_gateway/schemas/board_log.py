@@ -19,9 +19,10 @@ ENTRY = {
     "count": 1,
     "moved_from": None,
     "outcome": None,
+    "answer": None,
 }
 SAID = {
-    **dict.fromkeys(("key", "thread", "title", "moved_from", "outcome")),
+    **dict.fromkeys(("key", "thread", "title", "moved_from", "outcome", "answer")),
     "at": "2026-08-19T13:02:00.000Z",
     "time": "15:02",
     "by": "avery",
@@ -109,6 +110,7 @@ class LogEntry(Shape):
     outcome: Literal["done", "failed", "capped", "stopped"] | None = Field(
         description="How a run of an engine ended: `capped` by the room's budget, `stopped` from outside."
     )
+    answer: str | None = Field(description="What a decision was answered.")
 
 
 class LogPerson(Shape):
