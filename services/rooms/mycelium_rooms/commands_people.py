@@ -27,13 +27,14 @@ ALLOW_FROM = 100
 
 @dataclass(frozen=True)
 class Person:
-    """A user's entity, and whether an agent or engine somewhere has the handle.
+    """A user's entity, whether an agent or engine somewhere has the handle, and a room where the caller sees that.
 
     `alike` is for whom the handle can be taken, when it is new; `named_alike` for whom the name can.
     """
 
     entity: Entity[events_pb2.UserState]
     is_agent: bool
+    agent_room: str = ""
     alike: Alike | None = None
     named_alike: list[Alike] = field(default_factory=list)
 
@@ -70,7 +71,7 @@ def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Con
         raise Refusal("handle.taken", f"@{handle} is a user of this hub already", next=next_command)
     commands_owning.check_user(handle, context, is_there=before is not None)
     if loaded.is_agent and not before:
-        raise Refusal("handle.taken", f"@{handle} is taken on this hub; a user needs another handle")
+        raise _an_agents(handle, loaded.agent_room)
     if not before:
         check_user_handle(loaded.alike, handle, context)
     name = before.name if before else ""
@@ -89,6 +90,14 @@ def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Con
         created=before is None,
     )
     return Fact(event, on=loaded.entity)
+
+
+def _an_agents(handle: str, room: str) -> Refusal:
+    """Where it is one is told to those who see the room: whoever has signed in under the handle may end that."""
+    if not room:
+        return Refusal("handle.taken", f"@{handle} is taken on this hub; a user needs another handle")
+    next_command = f"mycelium agent rm {handle} --room {shlex.quote(room)}"
+    return Refusal("handle.taken", f"@{handle} is an agent of {room!r}; a user needs another handle", next=next_command)
 
 
 def answer_save_user(event: events_pb2.UserSaved, _sequence: int) -> service_pb2.SaveUserResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2
 from mycelium_kernel import names, subjects
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.service import Context, Entity
@@ -50,12 +50,11 @@ def for_file_room(tables: Tables, request: folders_pb2.FileRoomRequest, context:
 
 def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, context: Context) -> Person:
     handle = names.handle(request.handle)
-    sql = "SELECT 1 FROM member WHERE handle = ? AND has_left = 0 AND kind != ?"
-    agent = tables.one(sql, handle, views_pb2.MEMBER_KIND_USER)
+    is_agent, agent_room = looks.where_agent(tables, handle, context)
     subject = subjects.fact(ROOMS, subjects.HUB, "user", handle)
     entity = tables.entity(subject, events_pb2.UserState)
     alike = None if entity.state else looks.like_user(tables, handle, context)
-    return Person(entity, agent is not None, alike, looks.like_name(tables, request.name, handle))
+    return Person(entity, is_agent, agent_room, alike, looks.like_name(tables, request.name, handle))
 
 
 def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, context: Context) -> Membership:

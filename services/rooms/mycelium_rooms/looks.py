@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mycelium.rooms.v1 import views_pb2
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.lookalikes import skeleton
 from mycelium_kernel.service import Context
@@ -14,6 +15,15 @@ USERS = """SELECT handle, '' FROM user WHERE looks = ?1 AND handle != ?2
   UNION ALL SELECT handle, name FROM user WHERE called = ?1 AND length(called) > 1 AND handle != ?2"""
 AGENTS = f"""SELECT handle FROM member JOIN room USING (room_id)
   WHERE looks = ?2 AND handle != ?3 AND {views.VISIBLE}"""  # noqa: S608 - fixed text
+
+NAMESAKES = f"""SELECT iif({views.VISIBLE}, room.name, '') AS shown FROM member JOIN room USING (room_id)
+  WHERE handle = ?2 AND has_left = 0 AND kind != ?3 ORDER BY shown = '' LIMIT 1"""  # noqa: S608 - fixed text
+
+
+def where_agent(tables: Tables, handle: str, context: Context) -> tuple[bool, str]:
+    """Whether a handle is an agent's or engine's anywhere, and the name of such a room if the caller sees one."""
+    row = tables.one(NAMESAKES, handle_of(context), handle, views_pb2.MEMBER_KIND_USER)
+    return row is not None, row[0] if row else ""
 
 
 def like_member(tables: Tables, room: RoomRow, handle: str) -> Alike | None:

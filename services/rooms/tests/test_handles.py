@@ -101,6 +101,20 @@ def test_a_user_like_an_agent_that_the_caller_sees_is_taken(demo: Hub) -> None:
     )
 
 
+def test_where_a_handle_is_an_agents_is_told_to_who_sees_it(demo: Hub) -> None:
+    """identity: so that a person whose handle an agent has can end that; of private rooms nothing is told."""
+    demo.room("secret", "kim", private=True)
+    demo.agent("lee", room="secret", by="kim")
+    refusal = demo.refused("handle.taken", pb.SaveUserRequest(handle="lee"), "lee2")
+    assert (refusal.next, "secret" in refusal.detail) == ("", False)
+    assert "'secret'" in demo.refused("handle.taken", pb.SaveUserRequest(handle="lee"), "kim").detail
+    demo.agent("lee", by="mallory")
+    demo.signed_in = {"lee": "user", "mallory": "user"}
+    told = demo.refused("handle.taken", pb.SaveUserRequest(handle="lee"), "lee2")
+    assert told.next == "mycelium agent rm lee --room demo"
+    demo.ask(pb.RemoveMemberRequest(room="demo", handle="lee"), "lee")
+
+
 def test_who_was_there_comes_back_under_its_own_name(demo: Hub) -> None:
     """And nobody like it has come in between, nor does a person keep an old member out."""
     demo.leave("engineer")
