@@ -1,4 +1,4 @@
-"""Claims end by their time, whatever happens to the hub and to its clock meanwhile."""
+"""Claims and concerns end by their time, whatever happens to the hub and to its clock meanwhile."""
 
 import json
 from pathlib import Path
@@ -14,6 +14,7 @@ from e2e.waiting import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 HOUR_S = 3600
+DAY_S = 24 * HOUR_S
 
 
 @requirement("board:time")
@@ -58,3 +59,32 @@ def test_a_claim_ends_by_its_time_though_the_clock_jumps_and_the_hub_is_down(mak
     assert tasks.refused_under(down, "work/down", "sec") == ["lease.lost"] * 3
     until(lambda: sorted(tasks.notices("work/down")) == ["claimed", "expired", "filed"], "it was told once")
     assert tasks.do("claim", "work/down", "bob").ok(200).json["token"] > down
+
+
+@requirement("board:concerns")
+def test_a_concern_that_nobody_takes_up_for_seven_days_is_closed(make_hub: MakeHub, tmp_path: Path) -> None:
+    """By the hub, in the document too; what was held or changed meanwhile begins anew, and other tasks stay open."""
+    clock = tmp_path / "clock.json"
+    hub = make_hub(switched_on(CLOCK) | {"E2E_CLOCK": str(clock)})
+    room = Room(hub.api, hub.machine, "worries").create()
+    room.join("sec")
+    tasks = Tasks(room)
+    for key in ("work/worry", "work/held", "work/changed"):
+        tasks.write(key, status="open", kind="concern")
+    tasks.write("work/task", status="open")
+    tasks.do("claim", "work/held", "sec").ok(200)
+
+    clock.write_text(json.dumps({"mycelium_": 6 * DAY_S}))
+    until(lambda: tasks.row("work/held")["holder"] is None, "six days are over")
+    until(lambda: "expired" in tasks.notices("work/held"), "its end is told")
+    tasks.write("work/changed", status="open", kind="concern", priority="high")
+    assert {tasks.row(key)["status"] for key in ("work/worry", "work/held", "work/changed")} == {"open"}
+
+    clock.write_text(json.dumps({"mycelium_": 8 * DAY_S}))
+    until(lambda: tasks.row("work/worry")["status"] == "dismissed", "seven days are over")
+    until(lambda: sorted(tasks.notices("work/worry")) == ["expired", "filed"], "it is told once")
+    found = until(
+        lambda: (one := tasks.document("work/worry"))["meta"]["status"] == "dismissed" and one, "its document"
+    )
+    assert found["updated_by"] == "hub"
+    assert {tasks.row(key)["status"] for key in ("work/held", "work/changed", "work/task")} == {"open"}
