@@ -13,7 +13,7 @@ import pytest
 from e2e.disk import content, files
 from e2e.engines import ANSWER_S, answered, answers, engine_room, health, hub_with_engines, settings
 from e2e.harness import Hub, Machine
-from e2e.model import KEY, Model
+from e2e.model import KEY, Model, Question
 from e2e.requirements import requirement
 from e2e.room import Room, states
 from e2e.waiting import until
@@ -136,7 +136,11 @@ def test_a_run_is_a_row_a_turn_and_then_an_entry_of_the_log(world: World, room: 
         return world.machine.run(*words, "-r", room.name, handle="avery").ok().out
 
     may_answer = threading.Event()
-    model.on_asked = lambda _question: bool(may_answer.wait(ANSWER_S))
+
+    def hold(_question: Question) -> None:
+        may_answer.wait(ANSWER_S)
+
+    model.on_asked = hold
     room.join("sec", "avery")
     run("board", "new", "Pick storage")
     watching = world.machine.start("room", "watch", room.name, handle="sec")

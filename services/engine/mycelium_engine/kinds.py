@@ -28,6 +28,11 @@ KINDS: Mapping[int, Kind] = {
 }
 
 
+def named(name: str) -> Kind | None:
+    """The kind that facts call by this name, such as `hello`; None when nobody runs it."""
+    return KINDS.get(dict(views_pb2.EngineKind.items()).get(f"ENGINE_KIND_{name.upper()}", 0))
+
+
 def workflows() -> list[type[Any]]:
     """Every workflow that a worker of the hub runs."""
     return [kind.workflow for kind in KINDS.values()]

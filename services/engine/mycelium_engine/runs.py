@@ -104,6 +104,33 @@ class Runs:
             if error.status != RPCStatusCode.NOT_FOUND:  # gone meanwhile
                 raise Unavailable(f"Temporal erased nothing: {error.status.name}") from error
 
+    async def find_over(self, kind_name: str, call: Call) -> str:
+        """The id of a call's workflow when Temporal does not run it, or not any more; empty while it does.
+
+        Raises `Unavailable`.
+        """
+        if self._client is None:
+            raise Unavailable("Temporal is not reached yet")
+        from temporalio.client import WorkflowExecutionStatus
+        from temporalio.service import RPCError, RPCStatusCode
+
+        from mycelium_engine.kinds import named
+
+        kind = named(kind_name)
+        if kind is None:
+            return ""
+        workflow_id = kind.workflow_id(call)
+        try:
+            async with asyncio.timeout(START_S):
+                found = await self._client.get_workflow_handle(workflow_id).describe()
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return workflow_id
+            raise Unavailable(f"Temporal tells of no run: {error.status.name}") from error
+        except TimeoutError as error:
+            raise Unavailable("Temporal tells of no run: it does not answer") from error
+        return "" if found.status == WorkflowExecutionStatus.RUNNING else workflow_id
+
     async def start(self, kind_number: int, call: Call) -> bool:
         """Start the run of a call, unless it was started before; False for a kind that nobody runs.
 

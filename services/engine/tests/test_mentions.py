@@ -25,8 +25,10 @@ from mycelium_engine.mentions import drain
 from mycelium_engine.runs import Runs
 from mycelium_engine.service import service
 from mycelium_engine.settings import EngineSettings, ModelSettings
+from mycelium_engine.strays import Strays
 from mycelium_kernel import events, headers, run, subjects
 from mycelium_kernel.run import Runtime
+from mycelium_kernel.tail import RawFact
 from mycelium_kernel.testing import NatsServer
 from services.engine.tests.conftest import NAMESPACE
 from services.rooms.tests.live import Ask, asking, running
@@ -176,9 +178,7 @@ async def test_a_mention_that_comes_twice_makes_one_run(world: World, model: Mod
 
 
 async def _started(runs: Runs, call: Call) -> None:
-    async with asyncio.timeout(BOUND_S):
-        while runs._client is None:  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.05)
+    await _reached(runs)
     assert await runs.start(views_pb2.ENGINE_KIND_HELLO, call)
     assert await runs.start(views_pb2.ENGINE_KIND_HELLO, call)
 
@@ -195,6 +195,54 @@ async def test_a_paused_engine_answers_when_it_is_resumed(world: World, model: M
 
     assert other.mentions == []
     assert len(model.asked) == 1
+
+
+async def test_a_run_that_was_ended_in_temporal_is_told_as_stopped_and_no_other(
+    world: World, server: Client, model: Model
+) -> None:
+    """While it runs it is left alone; whoever ends its workflow leaves it to the engine to say so, once."""
+    asked = threading.Event()
+
+    def hold(_question: Question) -> None:
+        asked.wait(BOUND_S)
+
+    async with world.engines(1) as (engine,):
+        done = await world.post("@greeter warm up")
+        over = await world.told(engine, done, events_pb2.RunEnded)
+        model.on_asked = hold
+        message = await world.post("@greeter hello")
+        began = await world.told(engine, message, events_pb2.RunStarted)
+        runs = Runs(world.settings)
+        working = asyncio.create_task(runs.work(engine))
+        await _reached(runs)
+        strays = Strays(runs)
+        strays.hear([await _fact(engine, world.run_subject(one)) for one in (done, message)])
+        strays.hear([await _fact(engine, world.run_subject(message))])
+        await strays.look(engine)
+        await world.told(engine, message, events_pb2.RunStarted)
+        await server.get_workflow_handle(f"HelloRun:{world.room_id}:{message.id}:greeter").terminate()
+        await strays.look(engine)
+        await strays.look(engine)
+        told = await world.told(engine, message, events_pb2.RunEnded)
+        asked.set()
+        working.cancel()
+        await asyncio.wait((working,))
+        assert await world.told(engine, done, events_pb2.RunEnded) == over
+
+    assert (told.outcome, told.reason, told.run) == (runs_pb2.RUN_OUTCOME_STOPPED, "run.lost", began.run)
+
+
+async def _fact(engine: Runtime, subject: str) -> RawFact:
+    sequence, data = await engine.connection.last(subject)
+    found = await engine.connection.get(sequence)
+    assert found
+    return RawFact(sequence, subject, found[0][headers.TYPE], data, found[0])
+
+
+async def _reached(runs: Runs) -> None:
+    async with asyncio.timeout(BOUND_S):
+        while runs._client is None:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.05)
 
 
 async def test_who_takes_the_handle_of_an_engine_that_left_says_nothing_that_it_was_asked(
