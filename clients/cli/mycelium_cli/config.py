@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
+from mycelium_cli import setting_tables
 from mycelium_cli.errors import Failure, nearest, usage
 
 Scalar = str | int | float | bool
@@ -146,6 +147,8 @@ def from_file(key: str) -> Value | None:
         if part not in table:
             return None
         table = table[part]
+    if find(key).unit == setting_tables.UNIT and isinstance(table, list):
+        table = setting_tables.written(table)
     if not isinstance(table, str | int | float):
         shape = "a table" if isinstance(table, dict) else "a list" if isinstance(table, list) else "a date or a time"
         raise usage(f"{key} in {path()} must be one value, not {shape}", f"mend {path()}")
@@ -185,6 +188,8 @@ def _typed(setting: Setting, text: str) -> Scalar:
         return text.lower() in _YES
     if isinstance(setting.default, int | float):
         return _number(setting, text)
+    if setting.unit == setting_tables.UNIT:
+        return setting_tables.parse(setting.key, text)
     if setting.unit == "url":
         return checked_url(text, setting.key)
     if setting.unit == "provider/model" and text and not all(text.partition("/")):
@@ -286,7 +291,8 @@ def _place(document: Any, key: str, value: Scalar | None) -> None:
     if value is None:
         table.pop(name, None)
     else:
-        table[name] = value
+        is_tables = bool(value) and find(key).unit == setting_tables.UNIT
+        table[name] = setting_tables.to_toml(str(value)) if is_tables else value
 
 
 def replace(place: str, text: str) -> None:

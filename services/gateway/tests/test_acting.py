@@ -89,7 +89,7 @@ async def test_one_waits_for_oneself_and_for_agents_that_say_so(
     lead, mallory, bot = (As(hub, token) for token in (
         idp.user_token("ops-lead"), idp.user_token("mallory"), idp.agent_token("bot", mycelium_role="agent"),
     ))  # fmt: skip
-    calls = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("await", {"timeout_s": 0}),
         ("ack", {"ack": "0199f2a1-5b7c-7a10-8f42-3d1e9c04b7aa", "outcome": "received"}),
         ("presence", {"state": "working"}),

@@ -85,7 +85,7 @@ async def test_the_scheme_is_read_in_any_case_and_what_is_malformed_is_refused(g
         "Bearer ä",
     ]
     for value in wrong:
-        answer = await guarded.http.get("/metrics", headers=[("Authorization", value.encode("latin-1"))])
+        answer = await guarded.http.get("/metrics", headers=[(b"Authorization", value.encode("latin-1"))])
         assert told(answer) == (401, "token.refused"), value
         assert answer.headers["www-authenticate"].startswith('Bearer error="invalid_token", error_description="')
         assert alice not in answer.text

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mycelium_cli import config
+from mycelium_cli import config, setting_tables
 from mycelium_cli.doctor.finding import COMMANDS, NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure, nearest
 
@@ -53,7 +53,7 @@ def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
     for key, setting in config.known().items():
         try:
             if found.get(key, "") != "":
-                config.parse(setting, str(found[key]).strip())
+                config.parse(setting, _text(found[key]))
             config.effective(key)
         except Failure as failure:
             yield Finding(
@@ -64,9 +64,14 @@ def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
 def _overruled(found: dict[str, Any]) -> Iterator[Finding]:
     for key, value in found.items():
         winner = config.from_environment(config.known()[key].env) if key in config.known() else None
-        if winner is not None and str(winner.value) != str(value):
+        if winner is not None and str(winner.value) != _text(value):
             seen = f"{winner.source} is set in this shell, and wins over {key} in {config.path()}"
             yield Finding(_PART, NOTE, seen, f"unset {winner.source}, or leave it so", of=_reader(key))
+
+
+def _text(value: object) -> str:
+    """A value of the file as it would be typed."""
+    return setting_tables.written(value) if isinstance(value, list) else str(value).strip()
 
 
 def _reader(key: str) -> str:
