@@ -28,6 +28,8 @@ COMMANDS = {
     "agent": ("people.agent:group", "Agents of a room: register, list, remove.", _PEOPLE),
     "engine": ("engine.manage:group", "Engines: helpers that run on the hub.", _PEOPLE),
     "user": ("people.user:group", "People of the hub.", _PEOPLE),
+    "join": ("people.join:join", "Make this folder a member's, by a code.", _PEOPLE),
+    "leave": ("people.join:leave", "Take the membership out of this folder.", _PEOPLE),
     "login": ("people.login:login", "Sign in, with a browser or by a code.", _PEOPLE),
     "logout": ("people.login:logout", "Sign out of the hub.", _PEOPLE),
     "iam": ("people.iam:iam", "Say who you are on this machine.", _PEOPLE),

@@ -6,6 +6,7 @@ What a real hub answers is tested against a real hub, in `e2e/`.
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import threading
 from typing import Any, NamedTuple, Self
@@ -59,6 +60,7 @@ class ScriptedHub:
         self.received: list[Received] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._holding = False
+        self._late: queue.Queue[bytes] = queue.Queue()
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -74,6 +76,10 @@ class ScriptedHub:
         """Close no connection until the end; what the script has is sent, other requests stay unanswered."""
         self._holding = True
 
+    def answer_held(self, late: bytes) -> None:
+        """Send this, now, to the connection that is held."""
+        self._late.put(late)
+
     def keys(self) -> list[str]:
         """The idempotency keys that came, in order."""
         return [request.headers["idempotency-key"] for request in self.received]
@@ -84,6 +90,7 @@ class ScriptedHub:
 
     def __exit__(self, *_: object) -> None:
         self._released.set()
+        self._late.put(CUT)
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join(5)
@@ -100,8 +107,8 @@ class ScriptedHub:
                     connection.sendall(self.script.pop(0))
                 elif not self._holding:
                     connection.sendall(answer(500, {"slug": "internal", "detail": "no script"}))
-                if self._holding:
-                    self._released.wait(30)
+                if self._holding and not self._released.is_set():
+                    connection.sendall(self._late.get(timeout=30))
 
 
 def _read(connection: socket.socket) -> Received:

@@ -45,6 +45,8 @@ def test_the_documented_commands_are_there() -> None:
             "receipts",
             "messages receipts",
             "iam",
+            "join",
+            "leave",
             "login",
             "logout",
             "whoami",
@@ -56,7 +58,7 @@ def test_the_documented_commands_are_there() -> None:
             "doctor",
             "completion",
         ]
-        + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm")]
+        + [f"agent {name}" for name in ("create", "ls", "show", "pause", "resume", "rm", "code")]
         + [f"agent credential {name}" for name in ("set", "show", "ls", "rm")]
         + [f"engine {name}" for name in ("create", "ls", "show", "invoke", "budget", "rm")]
         + [f"board {name}" for name in ("new", "claim", "renew", "release", "resolve", "block", "answer")]

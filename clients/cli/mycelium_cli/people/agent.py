@@ -23,6 +23,7 @@ group = Group(
         "pause": Entry("people.agent:pause", "Let an agent's messages wait until it is resumed."),
         "resume": Entry("people.agent:resume", "Let a paused agent have its messages again."),
         "rm": Entry("people.agent:remove", "Take an agent out of a room."),
+        "code": Entry("people.join:code", "Make a code by which an agent joins."),
         "credential": Entry("people.credential:group", "What the agents of this machine sign in with."),
     },
     example="mycelium agent create planner --description 'Sprint planner'\nmycelium agent ls --owner avery",
