@@ -171,3 +171,15 @@ def test_links_are_read_by_their_names() -> None:
     plans = [row[3] for sql in asked for row in board.tables.all(f"EXPLAIN QUERY PLAN {sql}")]
     assert any("edge_target" in plan for plan in plans)
     assert not [plan for plan in plans if not re.match(r"SEARCH .*\(room_id=\? AND ", plan)], plans
+
+
+def test_a_tangle_that_is_too_large_excuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of it waits for what it names, and says so; in one that can be looked through nobody waits."""
+    board = in_a_ring(60)
+    assert all(row.ready and row.cycle for row in page(board, filter=ALL).rows)
+    monkeypatch.setattr(readiness, "MOST_WORK", 50)
+    room = RoomRow(board.room_id, "demo")
+    for number in range(60):
+        row = queries.row(board.tables, room, f"work/{number}", board.now)
+        assert (row.ready, row.waits_for, row.cycle) == (False, [f"work/{(number + 1) % 60}"], [])
+        assert row.reason == f"after work/{(number + 1) % 60}"
