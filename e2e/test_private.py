@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from e2e.harness import Hub, Machine
+from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
 from e2e.room import Document, Room, states
 from e2e.waiting import until
@@ -148,6 +149,32 @@ def test_a_strangers_answers_are_those_of_a_room_that_is_not_there(private: Room
                 faults.append((operation.method, operation.where, seen(hidden, here), seen(missing, nowhere)))
     assert not faults, "\n".join(map(str, faults))
     assert private.found() == ["the secret", "@member hello"]
+
+
+@requirement("private:same-as-absent")
+@pytest.mark.parametrize(("role", "named"), [("user", ""), ("agent", ""), ("user", MEMBER)])
+def test_who_has_signed_in_is_a_stranger_all_the_same(
+    guarded_hub: Hub, idp: OidcServer, machine: Machine, role: str, named: str
+) -> None:
+    """By name and by id, also when the request names a member: a token opens no room."""
+    owner = Api(guarded_hub.url, idp.user_token(OWNER))
+    room = Room(owner, machine, unlike(), "").create(private=True)
+    owner.post(room.at("members"), {"handle": MEMBER, "owner": OWNER}).ok(201)
+    room.post("@member hello", sender="")
+    turn = owner.post(room.at("await"), {"handle": MEMBER, "timeout_s": 0}, session="s1").ok(200).json
+    number, absent = owner.get(room.at()).ok(200).json["id"], unlike()
+    stranger = Api(guarded_hub.url, idp.user_token(STRANGER, mycelium_role=role))
+    faults = []
+    for operation in operations(stranger, str(turn["ack"])):
+        for here, nowhere in ((room.name, absent), (number, str(uuid4()))):
+            hidden, missing = (
+                ask(stranger, operation, operation.target(one, turn["message"]["id"]), named) for one in (here, nowhere)
+            )
+            told = {404: "room.not_found", 403: "handle.forbidden"} if named else {404: "room.not_found"}
+            if seen(hidden, here) != seen(missing, nowhere) or told.get(hidden.status) != hidden.json.get("slug"):
+                faults.append((operation.method, operation.where, seen(hidden, here), seen(missing, nowhere)))
+    assert not faults, "\n".join(map(str, faults))
+    assert [message["content"] for message in owner.get(room.at("messages")).json["items"]] == ["@member hello"]
 
 
 @requirement("private:same-as-absent", "private:members")
