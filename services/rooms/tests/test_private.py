@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
+from mycelium.rooms.v1 import join_pb2, transfer_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
-from mycelium.rooms.v1 import transfer_pb2
 from mycelium_kernel.errors import Refusal
 from services.rooms.tests.hub import USER, Hub, states
 
 REQUESTS = sorted((*Hub().commands, *Hub().queries), key=lambda kind: kind.__name__)
-NAMING = [kind for kind in REQUESTS if {"room", "rooms"} & set(kind.DESCRIPTOR.fields_by_name)]
+BY_CODE = join_pb2.UseJoinCodeRequest  # whoever has a code need not see the room; a wrong one is refused in one way
+NAMING = [kind for kind in REQUESTS if {"room", "rooms"} & set(kind.DESCRIPTOR.fields_by_name) and kind is not BY_CODE]
 FIELDS: dict[str, Any] = {
     "handle": "engineer", "content": "hello @engineer", "state": 3, "status": "resolved", "folder": "mine",
 }  # fmt: skip
@@ -60,6 +61,17 @@ def test_absent_and_forbidden_look_the_same(secret: Hub, kind: type[Message], ha
         assert forbidden.next == expected.next.replace("'secreT!'", "secret")
         assert forbidden.extras == expected.extras
     assert len(secret.facts) == before
+
+
+def test_a_wrong_code_is_refused_the_same_for_every_room(secret: Hub) -> None:
+    """R2: whether the room is there or not."""
+    secret.ask(join_pb2.MakeJoinCodeRequest(room="secret", handle="spy", code_digest="right"), "avery")
+    told = {
+        (refused.slug, refused.detail, refused.next)
+        for room in ("secret", "absent", "demo", "")
+        for refused in [refusal(secret, BY_CODE(room=room, handle="spy", code_digest="wrong"), "stranger")]
+    }
+    assert len(told) == 1
 
 
 def refusal(hub: Hub, request: Message, handle: str) -> Refusal:
