@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from bench import board, claims, engines, findable, growth, large, many, posts, search, servers, vectors
+from bench import board, claims, engines, findable, growth, large, many, posts, search, servers, signed_in, vectors
 from bench.harness import Contender, Row, now_ms
 from bench.peers.rows import ROWS as PEERS
 from bench.wire import Wire
@@ -211,6 +211,7 @@ ROWS: dict[str, tuple[Make, int, int]] = {
     "leases": (claims.leases, 1, 10_000),
     "vectors": (vectors.rooms, 3, 200),
     "embedding": (vectors.embedding, 3, 40),
+    "signed-in": (signed_in.reads, 5, 300),
     "search": (search.tenth, 3, 100),
     "search-whole": (search.whole, 3, 100),
     **PEERS,
