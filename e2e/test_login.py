@@ -190,8 +190,10 @@ def test_where_the_hub_trusts_several_issuers_a_person_says_which(
 
 
 @requirement("login:issuer")
-def test_a_hub_that_is_down_or_asks_for_no_token_is_told(hub: Hub, person: Machine, tmp_path: Path) -> None:
-    """One line each, with what to do."""
+def test_a_hub_that_is_down_or_asks_for_no_token_is_told(
+    hub: Hub, person: Machine, tmp_path: Path, idp: OidcServer, unique: Unique
+) -> None:
+    """One line each, with what to do; who names an issuer signs in there all the same."""
     off = Machine(tmp_path / "off", hub.url).run("login").failed(REFUSED)
     said = f"error: there is nothing to sign in to: the hub at {hub.url} has sign-in off (auth.enabled)."
     assert off.err == f"{said} Next: mycelium iam <handle>\n"
@@ -199,6 +201,11 @@ def test_a_hub_that_is_down_or_asks_for_no_token_is_told(hub: Hub, person: Machi
     down = person.run("login", env={"MYCELIUM_API_URL": url}).failed(UNREACHABLE)
     said = f"error: the hub at {url} can't be reached, so it can't say whom to sign in with."
     assert down.err == f"{said} Next: mycelium config set login.issuer <url>, or --issuer <url>\n"
+    for address, why in ((url, "so who you are there is not known"), (hub.url, "it looks at no token")):
+        named = by_code(person, idp, unique("avery"), "--issuer", idp.issuer, MYCELIUM_API_URL=address).ok()
+        assert named.out == f"signed in ({idp.issuer})\n"
+        assert why in named.err.splitlines()[-1]
+    assert person.run("config", "get", "identity.name").out == "\n"
 
 
 @requirement("login:hubs")

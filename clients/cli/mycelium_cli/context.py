@@ -115,6 +115,10 @@ def _joined_token(acting: str, url: str) -> Value | None:
 
 def _persons_token(url: str, refused: str | None) -> Value | None:
     """The signed-in person's for that hub, renewed when its time is nearly over."""
+    from mycelium_cli.sign_in import token_file
+
+    if token_file.find(url) is None:
+        return None
     from mycelium_cli.sign_in import renewal
 
     return renewal.token(url, refused)

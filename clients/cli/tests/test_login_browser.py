@@ -118,6 +118,18 @@ def test_nobody_who_comes_back_is_told_after_a_while(scripted: ScriptedHub, monk
     assert threading.active_count() <= 4
 
 
+def test_a_browser_that_does_not_open_is_told(listener: Listener) -> None:
+    """The person waits for it, and can open the address by hand."""
+    told: list[str] = []
+    browser._watch(subprocess.Popen(["false"]), listener, told.append)
+    said = "the browser did not open: open the address above, or Ctrl-C and then: mycelium login --device"
+    assert told == [said]
+    browser._watch(subprocess.Popen(["true"]), listener, told.append)
+    listener.answered.set()
+    browser._watch(subprocess.Popen(["false"]), listener, told.append)
+    assert told == [said]
+
+
 def test_a_busy_port_says_which_and_what_to_do(
     scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from clients.cli.tests.conftest import Run
-from clients.cli.tests.issuing import document
+from clients.cli.tests.issuing import document, form, issuer_at
 from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli import config
 from mycelium_cli.config import Value
 from mycelium_cli.errors import Failure
-from mycelium_cli.sign_in import discovery
+from mycelium_cli.sign_in import asking, discovery, granted
 
 A, B = "https://a.example/realms/people", "https://b.example"
 
@@ -105,3 +107,32 @@ def test_plain_http_beyond_this_machine_needs_a_person_who_says_so(scripted: Scr
     assert "Next: mycelium login --issuer http://id.example, if you trust that network" in ran.err
     discovery._check_line(Value("http://id.example", "--issuer"))
     discovery._check_line(Value("http://id.example", config.path()))
+
+
+@pytest.mark.parametrize(
+    ("by_basic", "sent", "proof"),
+    [
+        (True, {"grant_type": "g"}, "Basic bXljZWxpdW0tY2xpOnMlMjZjJTNBdA=="),
+        (False, {"grant_type": "g", "client_id": "mycelium-cli", "client_secret": "s&c:t"}, ""),
+    ],
+)
+def test_a_client_with_a_secret_proves_itself_as_the_issuer_wants(
+    scripted: ScriptedHub, monkeypatch: pytest.MonkeyPatch, run: Run, by_basic: bool, sent: dict[str, str], proof: str
+) -> None:
+    """In a header, each part encoded, or in the form; the secret is kept in a file of its own, and not shown."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("s&c:t\n"))
+    assert "s&c:t" not in run("config", "set", "login.client_secret").out
+    assert "s&c:t" not in run("config", "show").out
+    scripted.play(answer(200, {}))
+    program = granted.attempt(issuer_at(scripted.url, by_basic=by_basic)).program
+    asking.post(f"{scripted.url}/token", {"grant_type": "g", "audience": ""}, program)
+    assert form(scripted.received[0]) == sent
+    assert scripted.received[0].headers.get("authorization", "") == proof
+
+
+def test_how_an_issuer_wants_it_is_read_from_its_document(scripted: ScriptedHub) -> None:
+    """Both ways or no word of it: the header."""
+    ways = (None, ["client_secret_post"], ["client_secret_post", "client_secret_basic"], ["private_key_jwt"])
+    for told, by_basic in zip(ways, (True, False, True, True), strict=True):
+        scripted.play(document(scripted.url, token_endpoint_auth_methods_supported=told))
+        assert discovery.discover(Value(scripted.url, "--issuer")).by_basic is by_basic
