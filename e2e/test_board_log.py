@@ -1,7 +1,8 @@
 """The daily log: what happened in a room, day by day, by command and over HTTP."""
 
 import json
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -34,9 +35,18 @@ def counts(page: Document) -> dict[str, int]:
     return {name: sum(day[name] for day in page["items"]) for name in ("messages", "changes", "resolved", "total")}
 
 
-@pytest.fixture
-def busy(room: Room, machine: Machine) -> Room:
-    """A room in which two agents and a person did one thing after another."""
+@pytest.fixture(scope="module")
+def busy(_shared_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """A room in which two agents and a person did one thing after another; tests only read it, or make a copy."""
+    hub = _shared_hub if _shared_hub.alive else _shared_hub.start()
+    machine = Machine(tmp_path_factory.mktemp("busy"), hub.url)
+    try:
+        yield _filled(Room(hub.api, machine, f"busy-{uuid.uuid4().hex[:8]}").create(), machine)
+    finally:
+        machine.close()
+
+
+def _filled(room: Room, machine: Machine) -> Room:
     room.join("sec", "builder")
 
     def run(handle: str, *words: str) -> None:
@@ -159,23 +169,29 @@ def test_days_are_the_readers(busy: Room, machine: Machine) -> None:
 
 
 @requirement("board:log:private")
-def test_a_log_is_gone_with_its_room_and_hidden_with_it(busy: Room, machine: Machine) -> None:
+def test_a_log_is_gone_with_its_room_and_hidden_with_it(
+    busy: Room, machine: Machine, unique: Callable[[str], str]
+) -> None:
     """A stranger is told what is told of no room; a new room of the name of a deleted one has an empty log."""
-    busy.api.patch(busy.at(), {"private": True}, handle="avery").ok(200)
-    refused = machine.run("board", "log", "-r", busy.name, handle="kim").failed(3)
-    assert refused.err.startswith(f"error: 404 Room not found: '{busy.name}'")
-    assert counts(log(busy, "sec"))["total"] == 11
-    busy.api.delete(busy.at(), handle="avery").ok(204)
-    busy.create()
-    assert counts(log(busy))["total"] == 0
+    room = _copy(busy, unique("gone"))
+    room.api.patch(room.at(), {"private": True}, handle="avery").ok(200)
+    refused = machine.run("board", "log", "-r", room.name, handle="kim").failed(3)
+    assert refused.err.startswith(f"error: 404 Room not found: '{room.name}'")
+    assert counts(log(room, "sec"))["total"] == 11
+    room.api.delete(room.at(), handle="avery").ok(204)
+    room.create()
+    assert counts(log(room))["total"] == 0
+
+
+def _copy(room: Room, name: str) -> Room:
+    packed = room.api.get(room.at("export"), handle="avery").ok(200).body
+    return Room(room.api, room.machine, bundle.bring(room.api, packed, name)["name"])
 
 
 @requirement("board:log:copies")
-def test_a_room_that_was_brought_tells_the_same_once(busy: Room, hub: Hub, unique: Callable[[str], str]) -> None:
+def test_a_room_that_was_brought_tells_the_same_once(busy: Room, unique: Callable[[str], str]) -> None:
     """Exported and imported: as much on the same days; what was a move is the change that it made."""
-    packed = busy.api.get(busy.at("export"), handle="avery").ok(200).body
-    found = bundle.bring(hub.api, packed, unique("copy"))
-    before, after = log(busy), log(Room(hub.api, busy.machine, found["name"]))
+    before, after = log(busy), log(_copy(busy, unique("copy")))
     assert {day["date"]: day["total"] for day in before["items"]} == {
         day["date"]: day["total"] for day in after["items"]
     }
