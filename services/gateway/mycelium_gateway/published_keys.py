@@ -56,7 +56,7 @@ class SigningKey:
 
 async def discover(issuer: str, within_s: float = WITHIN_S) -> str:
     """Where an issuer's keys are, by its own document, which must be about this issuer and no other."""
-    document = await _fetch(issuer.rstrip("/") + WELL_KNOWN, within_s)
+    document = await fetch_object(issuer.rstrip("/") + WELL_KNOWN, within_s)
     if document.get("issuer") != issuer:
         raise Unusable("its discovery document is about another issuer; auth.issuers must hold the exact `iss`")
     found = document.get("jwks_uri")
@@ -69,7 +69,7 @@ async def discover(issuer: str, within_s: float = WITHIN_S) -> str:
 
 async def fetch(url: str, within_s: float = WITHIN_S) -> tuple[SigningKey, ...]:
     """The keys of an issuer that can verify a token. Others are passed over; none at all is a fault."""
-    listed = (await _fetch(url, within_s)).get("keys")
+    listed = (await fetch_object(url, within_s)).get("keys")
     if not isinstance(listed, list) or len(listed) > MOST:
         raise Unusable(f"what it publishes is no list of at most {MOST} keys")
     found = tuple(key for key in map(read, listed) if key is not None)
@@ -110,7 +110,7 @@ def _number(encoded: str) -> int:
     return int.from_bytes(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
 
 
-async def _fetch(url: str, within_s: float) -> dict[str, Any]:
+async def fetch_object(url: str, within_s: float) -> dict[str, Any]:
     """A JSON object from an address. One of this machine is asked without the proxy that the environment may name."""
     own = is_loopback(urlsplit(url).hostname or "")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
