@@ -242,6 +242,19 @@ def test_an_issuer_that_is_away_does_not_take_the_last_seconds(
     assert first == second
 
 
+@pytest.mark.parametrize("said", [answer(200, {"name": "another program"}), health("https://sso.example.com"),
+                                  health(enabled=False)])  # fmt: skip
+def test_another_program_at_the_hubs_address_gets_not_even_the_last_seconds(
+    said: bytes, sec: str, scripted: ScriptedHub, run: Run, home: Path
+) -> None:
+    """Whoever answers there is asked anew with each token."""
+    scripted.play(whoami(), said, whoami())
+    assert run("whoami").status == OK
+    age(home, 20)
+    assert run("whoami").status == OK
+    assert sent(scripted)[-1] == ""
+
+
 def test_a_container_needs_no_file(
     idp: OidcServer, scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

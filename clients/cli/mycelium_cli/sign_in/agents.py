@@ -115,8 +115,9 @@ def _obtained(handle: str, grant: Grant, refused: str | None, hub: str) -> Value
         except NoToken as why:
             tried = _Tried(time.monotonic() + _AGAIN_S, str(why), elsewhere=isinstance(why, _Elsewhere))
             _tried[handle, hub] = tried
-    if kept.token != refused and hub in kept.hubs and time.time() < kept.expires_at:
-        return Value(kept.token, grant.source)  # its last seconds are better than nothing
+    usable = kept.token != refused and hub in kept.hubs and time.time() < kept.expires_at
+    if usable and tried.why and not tried.elsewhere:  # the issuer gave no other: its last seconds are better than none
+        return Value(kept.token, grant.source)
     if tried.why:
         _tell(f"@{handle} has no token: {tried.why}. Going on without. Next: mycelium agent credential show {handle}")
     return None if tried.elsewhere else Value("", grant.source)
@@ -156,8 +157,6 @@ def _check_trust(hub: str, issuer: str, *, known: bool) -> None:
     said = asked(hub, issuer)
     if said is Trust.NO:
         raise _Elsewhere(f"the hub at {hub} does not trust {issuer}")
-    if said is Trust.NOBODY_SIGNS_IN:
-        raise _Elsewhere
     if said is not Trust.YES and not (known and said is Trust.AWAY):
         raise NoToken
 
