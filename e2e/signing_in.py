@@ -26,6 +26,7 @@ class Browser:
     """What `BROWSER` names: a program that writes down the address, and goes on as a browser does."""
 
     def __init__(self, folder: Path) -> None:
+        self.cookies = httpx2.Cookies()
         self.place = folder / "opened"
         self.program = folder / "browser"
         self.program.write_text(
@@ -44,8 +45,8 @@ class Browser:
         return until(lambda: self.place.read_text() if self.place.exists() else None, "a browser is opened")
 
     def sign_in(self, idp: OidcServer, user: str) -> httpx2.Response:
-        """Sign in there, and bring the answer back: the page that is shown then."""
-        return httpx2.get(idp.sign_in(self.opened(), user), timeout=10)
+        """Sign in there, and bring the answer back: the page that is shown then. The issuer knows the browser again."""
+        return httpx2.get(idp.sign_in(self.opened(), user, self.cookies), timeout=10)
 
 
 def by_browser(machine: Machine, browser: Browser, idp: OidcServer, user: str, *words: str, **env: str) -> Result:

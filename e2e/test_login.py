@@ -222,9 +222,26 @@ def test_hubs_side_by_side_each_get_their_own_token(
     assert person.run("whoami", "--json").json["handle"] == avery
     assert person.run("whoami", "--json", env=there).json["handle"] == casey
     assert len(kept(person)) == 2
-    person.run("logout", env=there).ok()
+    assert person.run("logout", env=there).ok().err == ""
     assert person.run("whoami", "--json").json["signed_in"]["handle"] == avery
     person.run("room", "ls", env=there).failed(FORBIDDEN)
+
+
+@requirement("login:hubs", "login:out")
+def test_a_sign_in_at_another_hub_outlives_one_of_the_same_browser(
+    person: Machine, other_hub: Hub, idp: OidcServer, browser: Browser, unique: Unique
+) -> None:
+    """To the issuer both may be one grant: what takes back the one would take back the other."""
+    avery = unique("avery")
+    there = {"MYCELIUM_API_URL": other_hub.url}
+    by_browser(person, browser, idp, avery).ok()
+    by_browser(person, browser, idp, avery, "--issuer", idp.issuer, **there).ok()
+    out = person.run("logout").ok()
+    named = other_hub.url.replace("127.0.0.1", "localhost")
+    assert out.err == f"{idp.issuer} was not told, since it keeps you signed in at {named} too\n"
+    make_due(person)
+    told = person.run("whoami", "--json", env=there).ok()
+    assert (told.json["signed_in"]["handle"], told.err) == (avery, "")
 
 
 @requirement("login:renewed")

@@ -29,7 +29,7 @@ OTHER_KEY = RSAKey.generate_key(2048, {"kid": "two"})
 
 def issuer_at(url: str, **changed: Any) -> Issuer:
     """What discovery finds there."""
-    told = {
+    told: dict[str, Any] = {
         "issuer": url,
         "authorization_endpoint": f"{url}/auth",
         "token_endpoint": f"{url}/token",
@@ -102,7 +102,7 @@ def form(request: Received) -> dict[str, str]:
 def person_at(issuer: str, **changed: Any) -> Person:
     """Somebody who is signed in there for an hour."""
     now_s = time.time()
-    told = {
+    told: dict[str, Any] = {
         "issuer": issuer,
         "client_id": CLIENT,
         "handle": "avery",

@@ -130,12 +130,12 @@ def logout(here: Here) -> None:
     with renewal.locked():
         person = token_file.find(here.hub_url)
         token_file.keep(here.hub_url, None)
-    trouble = leaving.revoke(person) if person else ""
-    others = sorted(token_file.everyone())
-    answer = {"hub": here.hub_url, "signed_out": person is not None, "others": others}
+    others = token_file.everyone()
+    trouble = leaving.revoke(person, others) if person else ""
+    answer = {"hub": here.hub_url, "signed_out": person is not None, "others": sorted(others)}
     here.out.answer(answer, draw_logout)
     if trouble:
-        here.out.note(f"warning: {trouble}")
+        here.out.note(trouble)
     if others and person is None:
         here.out.note(
             f"signed in at {', '.join(map(clean_line, others))}: MYCELIUM_API_URL names the hub to sign out of"
