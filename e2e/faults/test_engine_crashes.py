@@ -81,6 +81,8 @@ def test_killed_after_every_event_of_its_history_a_run_still_answers_once(world:
         assert len(answers(world.room, message)) == 1
         asked = len(world.model.asked) - before
         assert asked == 1 if RECORDED in seen else asked <= 2, f"asked {asked} times, killed after {number}"
+    days = world.room.api.get(world.room.at("board", "log"), handle="avery").ok(200).json["items"]
+    assert sum(day["runs"] for day in days) == EVENTS + 1, "each is told once"
 
 
 async def _strike(world: World, number: int, kill: Callable[[Hub], None]) -> tuple[dict[str, Any], list[int]]:
