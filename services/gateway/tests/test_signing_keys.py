@@ -292,6 +292,23 @@ async def test_an_issuer_that_does_not_answer_is_given_up() -> None:
             await believing(Issuer(forging.ISSUER, address), within_s=0.2).verify(forging.token())
 
 
+async def test_an_answer_that_comes_by_drops_is_given_up() -> None:
+    """The bound is on all of it: one byte after the other does not keep a request waiting for ever."""
+
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(AuthUnavailable, match="did not answer within"):
+            await believing(Issuer(forging.ISSUER, address), within_s=0.2).verify(forging.token())
+
+
 async def test_who_gives_up_waiting_stops_nobody_else(issuer: OidcServer) -> None:
     """The request that asks for the keys may be cancelled; another asks then."""
     tokens = believing(Issuer(issuer.issuer))

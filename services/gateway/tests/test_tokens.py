@@ -75,16 +75,21 @@ async def test_a_forgery_is_refused_by_every_algorithm(tokens: Tokens, people: S
         ({"x5t": "abc", "nonce": "abc", "unheard-of": {"a": 1}}, {}),
         ({}, {"aud": ["other", AUDIENCE]}),
         ({}, {"iat": ..., "jti": "x", "typ": "Bearer"}),
-        ({}, {"exp": time.time() - 30, "nbf": time.time() + 30, "iat": time.time() + 30}),
         ({}, {"sub": "@Alice"}),
         ({}, {"mycelium_role": "user"}),
         ({}, {"mycelium_role": ["offline", "user"]}),
     ],
 )
 async def test_what_issuers_may_do_is_accepted(tokens: Tokens, head: dict[str, Any], claims: dict[str, Any]) -> None:
-    """Issuers differ: types, names of keys, lists of audiences, clocks that are a little off, handles with an `@`."""
+    """Issuers differ: types, names of keys, lists of audiences, handles with an `@`."""
     found = await tokens.verify(forging.token(head=head, **claims))
     assert (found.handle, found.role) == ("alice", "user")
+
+
+async def test_clocks_may_differ_a_little(tokens: Tokens) -> None:
+    """By the leeway, either way."""
+    now = time.time()
+    assert (await tokens.verify(forging.token(exp=now - 30, nbf=now + 30, iat=now + 30))).handle == "alice"
 
 
 async def test_each_issuer_has_its_own_audience_role_and_claims(people: StandIn, agents: StandIn) -> None:
@@ -161,6 +166,7 @@ def test_only_keys_that_can_verify_are_taken() -> None:
         {**public, "n": weak},
         {**public, "e": "AQ"},
         {**public, "e": "Ag"},
+        {**public, "e": "AQAAAAAAAAE"},
         {**public, "n": 5},
         {**public, "n": "é"},
         {"kty": "RSA"},
