@@ -111,6 +111,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             pass
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):  # what it never read
+            process.stdin.close()
 
 
 def hand_over(command: str, turn: Document, mailbox: Mailbox, *, pause: Callable[[float], None]) -> bool:
