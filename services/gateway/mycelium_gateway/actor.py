@@ -115,7 +115,9 @@ class Call:
         return call
 
     async def confirm(self, room: str) -> None:
-        """Refused when the caller acts for an agent that does not let it, or not any more."""
+        """Refused when the token is good no more, or the caller acts for an agent that does not let it any more."""
+        if self.identity:
+            await joined.confirm(self.gateway.bus, self.identity)
         if self.principal is None:
             return
         own, handle = self.principal.actor.handle, self.actor.handle

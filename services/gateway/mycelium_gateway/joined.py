@@ -74,14 +74,22 @@ def is_own(token: str) -> bool:
 
 async def identity_of(bus: Bus, token: str) -> Identity:
     """Whose token it is. Refused when it is nobody's, or not any more."""
-    found = join_pb2.FindJoinedResponse()
-    if TOKEN.fullmatch(token):
-        request = join_pb2.FindJoinedRequest(token_digest=token_digest(token))
-        found = (await bus.ask(request, join_pb2.FindJoinedResponse, actor=NOBODY)).message
+    return await _found(bus, token_digest(token) if TOKEN.fullmatch(token) else "")
+
+
+async def confirm(bus: Bus, identity: Identity) -> None:
+    """Refused when a token of the hub's own, with which something long began, is good no more."""
+    if identity.room_id:
+        await _found(bus, identity.subject)
+
+
+async def _found(bus: Bus, digest: str) -> Identity:
+    request = join_pb2.FindJoinedRequest(token_digest=digest)
+    found = (await bus.ask(request, join_pb2.FindJoinedResponse, actor=NOBODY)).message
     if not found.handle:
         detail = "token rejected: it is of no member any more, or another join took its place"
         raise Refusal("token.refused", detail, next="mycelium join CODE")
-    return Identity(found.handle, AGENT, ISSUER, found.handle, 0.0, found.room_id, found.room)
+    return Identity(found.handle, AGENT, ISSUER, digest, 0.0, found.room_id, found.room)
 
 
 def bind(request: Message, identity: Identity) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import Message
 from prometheus_client import Gauge
 
-from mycelium.rooms.v1 import events_pb2
+from mycelium.rooms.v1 import events_pb2, join_pb2
 from mycelium_gateway import frames
 from mycelium_gateway.recent import Recent
 from mycelium_gateway.watcher import Watcher
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 DOUBTS_REMEMBERED = 10_000
-DOUBTFUL = frozenset(map(events.type_name, (events_pb2.RoomChanged, events_pb2.MemberRemoved)))
+DOUBTFUL = frozenset(map(events.type_name, (events_pb2.RoomChanged, events_pb2.MemberRemoved, join_pb2.JoinCodeUsed)))
 WATCHERS = Gauge("mycelium_live_watchers", "Open live streams.")
 
 OnFact = Callable[[str, RawFact], None]
@@ -174,13 +174,13 @@ class Live:
                     watcher.push(chunk, None, room_id)
 
     def _doubt(self, room_id: str, sequence: int, event: Message) -> None:
-        """After a room was made private, or a member removed, some may not see it any more: they are looked at."""
+        """After a room was made private, or a member removed or its token replaced, some may not see it any more."""
         if isinstance(event, events_pb2.RoomChanged):
             if not event.private:
                 return
             doubted = self._watchers.get(room_id, set())
         else:
-            assert isinstance(event, events_pb2.MemberRemoved)
+            assert isinstance(event, events_pb2.MemberRemoved | join_pb2.JoinCodeUsed)
             doubted = {one for one in self._watchers.get(room_id, ()) if one.handle == event.handle}
         self._remember(room_id, sequence)
         for watcher in doubted:

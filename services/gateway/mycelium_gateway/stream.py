@@ -123,6 +123,7 @@ class LiveStream(Response):
     async def _may_see(self, room_id: str) -> bool:
         request = service_pb2.ReadFeedRequest(rooms=[room_id], after=NO_FACT, limit=1)
         try:
+            await self._call.confirm(room_id)
             await self._call.ask_in_turn(request, service_pb2.ReadFeedResponse)
         except Refusal:
             return False

@@ -182,6 +182,29 @@ async def test_a_token_ends_with_its_membership_its_room_and_the_next_join(
     assert await refused(bearer("myc_short")) == said
 
 
+async def test_a_stream_and_a_wait_end_with_the_token_that_opened_them(
+    guarded: httpx2.AsyncClient, idp: oidc_server.OidcServer
+) -> None:
+    """Also in a room that everybody sees: once another join took its place, nothing more is told to the first."""
+    avery = bearer(idp.user_token("avery"))
+    await guarded.post("/api/rooms", json={"name": "demo"}, headers=avery)
+    record = {"handle": "scout", "kind": "agent", "owner": "avery"}
+    await guarded.post("/api/rooms/demo/members", json=record, headers=avery)
+    answer = await guarded.post("/api/join", json={"code": await code_of(guarded, avery)})
+    own = bearer(answer.json()["token"])
+    waits = asyncio.create_task(guarded.post("/api/rooms/demo/await", json={"timeout_s": 60}, headers=own))
+    async with guarded.stream("GET", "/api/rooms/demo/stream", headers=own) as stream:
+        lines = stream.aiter_lines()
+        assert await anext(lines) == ": connected"
+        await guarded.post("/api/join", json={"code": await code_of(guarded, avery)})
+        await guarded.post("/api/rooms/demo/messages", json={"content": "@scout secret"}, headers=avery)
+        rest = [line async for line in lines]
+    assert "event: room_deleted" in rest
+    assert not [line for line in rest if "secret" in line]
+    ended = await waits
+    assert (ended.status_code, ended.json()["slug"]) == (401, "token.refused")
+
+
 async def test_codes_are_made_by_those_who_may_act(guarded: httpx2.AsyncClient, idp: oidc_server.OidcServer) -> None:
     """With sign-in on: the owner, whom the record lets, the agent itself; nobody else."""
     avery, kim, sec = (bearer(idp.user_token(handle)) for handle in ("avery", "kim", "sec"))
