@@ -151,9 +151,13 @@ async def read_call(request: Request) -> Call:
 async def read_acting(request: Request) -> Call:
     """The same for what may be done for another: the route says by `acting` whom it is for."""
     sent = _headers(request.scope["headers"])
-    handle, claimed = sent.get(READ_HANDLE, ""), ""
+    gateway: Gateway = request.app.state.gateway
+    found = request.scope.get("state", {})
+    # Where nobody was asked for a token although sign-in is on, at an open address, nobody is believed either.
+    is_nobody = gateway.settings.auth.enabled and "identity" not in found
+    handle, claimed = "" if is_nobody else sent.get(READ_HANDLE, ""), ""
     named, own_session = _speaker(handle) if handle else ("", "")
-    identity: Identity | None = request.scope.get("state", {}).get("identity")
+    identity: Identity | None = found.get("identity")
     if identity:
         if named and named != identity.handle:
             claimed, own_session = handle, ""
@@ -161,7 +165,7 @@ async def read_acting(request: Request) -> Call:
     session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER) or own_session or named
     key = _token(sent.get(READ_KEY, ""), KEY_HEADER)
     actor = Actor(named, session, identity.proven if identity else "")
-    return Call(request.app.state.gateway, actor, key or new_id(), identity, claimed)
+    return Call(gateway, actor, key or new_id(), identity, claimed)
 
 
 def _speaker(written: str) -> tuple[str, str]:
