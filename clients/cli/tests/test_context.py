@@ -109,3 +109,26 @@ def test_nothing_is_written_when_the_environment_says_everything(scripted: Scrip
     scripted.play(answer(200, {"items": [], "next": None, "older_before": None}))
     assert run("room", "messages").out == "no messages\n"
     assert not home.exists()
+
+
+def test_a_folder_of_somebodys_repository_gets_no_token_that_is_for_another_hub(
+    scripted: ScriptedHub, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file names a hub; what this environment holds for its own hub goes there once somebody else says so too."""
+    url = scripted.url
+    monkeypatch.delenv("MYCELIUM_API_URL")
+    monkeypatch.delenv("MYCELIUM_AGENT_HANDLE")
+    monkeypatch.setenv("MYCELIUM_AGENT_AUTH_TOKEN", "for-my-own-hub")
+    place = tmp_path / "cloned" / ".mycelium" / "member.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"hub": url, "room": "demo", "handle": "sec", "token": "myc_joined"}), encoding="utf-8")
+    place.chmod(0o600)
+    monkeypatch.chdir(tmp_path / "cloned")
+    scripted.play(*[answer(200, {"items": [], "next": None})] * 2)
+    ran = run("room", "ls")
+    said = f"warning: MYCELIUM_AGENT_AUTH_TOKEN is not sent to {url}, which {place} alone names."
+    assert ran.err == f"{said} Next: export MYCELIUM_API_URL={url}\n"
+    config.write("server.api_url", url)
+    assert run("room", "ls").err == ""
+    sent = [request.headers["authorization"] for request in scripted.received]
+    assert sent == ["Bearer myc_joined", "Bearer for-my-own-hub"]

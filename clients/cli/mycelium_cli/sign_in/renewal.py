@@ -32,7 +32,7 @@ def token(url: str, refused: str | None = None) -> Value | None:
     if person is None:
         return None
     if person.ended:
-        _tell(_over(person))
+        tell(_over(person))
         return None
     if not is_good(person, refused, time.time()):
         person = _renewed(url, refused)
@@ -55,11 +55,11 @@ def _renewed(url: str, refused: str | None) -> Person | None:
         left = person if person.access_token != refused and now_s < person.expires_at else None
         if not person.refresh_token:
             if left is None and refused is None:
-                _tell(_over(person))
+                tell(_over(person))
             return left
         if not held:
             if left is None:
-                _tell(f"the sign-in can't be renewed, since {token_file.path()} can't be written")
+                tell(f"the sign-in can't be renewed, since {token_file.path()} can't be written")
             return left
         if now_s < person.failed_at + _AGAIN_AFTER_S:
             return left
@@ -79,7 +79,7 @@ def _ask(url: str, person: Person) -> Person | None:
     try:
         said = asking.post(person.token_endpoint, form, Program(person.client_id, secret, person.by_basic), _RENEW_S)
     except Silent as failure:
-        _tell(f"the sign-in was not renewed: {failure.cause}")
+        tell(f"the sign-in was not renewed: {failure.cause}")
         return _kept(url, person._replace(failed_at=time.time()), None)
     try:
         if said.status == 200:
@@ -89,7 +89,7 @@ def _ask(url: str, person: Person) -> Person | None:
     except Failure as failure:
         why = failure.cause
     ended = person._replace(access_token="", refresh_token="", expires_at=0.0, ended=why)
-    _tell(_over(ended))
+    tell(_over(ended))
     _kept(url, ended, None)
     return None
 
@@ -100,7 +100,7 @@ def _kept(url: str, row: Person, answer: Person | None) -> Person | None:
     try:
         token_file.keep(url, row)
     except Failure as failure:  # a full disk: this command still has what it got
-        _tell(f"{failure.cause}: the next command can't renew the sign-in. Next: mycelium login")
+        tell(f"{failure.cause}: the next command can't renew the sign-in. Next: mycelium login")
     return answer
 
 
@@ -109,7 +109,7 @@ def _over(person: Person) -> str:
     return f"your sign-in at {person.issuer} has ended{why}, so no token is sent. Next: mycelium login"
 
 
-def _tell(words: str) -> None:
+def tell(words: str) -> None:
     """Once a command, and not while the shell completes a word."""
     from mycelium_cli.output import clean_line, note
 
