@@ -8,19 +8,12 @@ H is the user's manual, D the design, C the coordination skill, I the issue that
 # ruff: noqa: E501 - a table: one promise a line
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from e2e.promise import Requirement
+from e2e.requirements_work import BOARD_AND_MEMORY
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-
-
-class Requirement(NamedTuple):
-    """One promise. `deferred` says why nothing proves it yet."""
-
-    id: str
-    row: str
-    promise: str
-    source: str
-    deferred: str = ""
 
 
 # The rows of the feature list that are built so far, and what of each.
@@ -73,6 +66,7 @@ _R = Requirement
 _LATER = "belongs to a later step of the plan"
 
 LISTED = (
+    *BOARD_AND_MEMORY,
     # R1 · rooms
     _R("rooms:create:answers", "R1", "Creating a room answers with it, and says how to use it.", "H Rooms"),
     _R("rooms:create:name-rules", "R1", "Names have up to 100 characters, spaces and accents; bad ones are refused with the reason.", "H Room names"),
@@ -348,99 +342,6 @@ LISTED = (
     _R("cluster:three-servers", "O1", "A hub on three NATS servers goes on when one is killed.", "I What must be true"),
     _R("cluster:secrets", "O1", "What the first install made secret is kept by an upgrade.", "I What must be true"),
     _R("cluster:uninstall", "O1", "Uninstall leaves nothing.", "I Proof"),
-    # B · board
-    _R("board:task", "B1", "A task is a document of memory: filed by its title, edited like any, named by key or thread; equal titles never share a key.", "I What must be true"),
-    _R("board:listen", "B2", "`await --task` and `respond --task` take a task by key, with or without its prefix, or by thread; what is sent elsewhere waits in the queue.", "H Talk inside a task"),
-    _R("board:coordinate", "B2", "`coordinate` mentions an engine in the task's thread, as anybody can there, and changes nothing of the task; what is no engine is refused with what is near.", "H Settle a disagreement"),
-    _R("board:claim", "B3", "A task has one holder, whoever asks at the same moment; the other is told who holds it, and until when.", "I What must be true"),
-    _R("board:token", "B3", "What was done under a claim that has ended is refused, also after the hub started again.", "I What must be true"),
-    _R("board:depends", "B5", "A task that waits says for what, in every view; when that is closed it waits no longer, and the room is told once.", "I What must be true"),
-    _R("board:cycles", "B5", "Cycles over what tasks depend on and are parts of are named, and stop nobody.", "I What must be true"),
-    _R("board:gate", "B5", "With the gate set, what waits is claimed by force alone, and the refusal says what it waits for.", "H Put the pieces in order"),
-    _R("board:notices", "B4", "The channel tells of each move of a task in the room's one order, once; it wakes nobody but whom the task is given to, or who held it.", "I What must be true"),
-    _R("board:handover", "B3", "`claim --to` moves a claim, and its holder gets the token by claiming; release keeps whom it is for; a holder is told who ended the claim.", "D §9 Claims"),
-    _R("board:edits", "B1", "Any first write under a task's prefix is a task with its thread, for ever; an edit of the document, by hand too, edits the task and is told as the move that it is.", "I What must be true"),
-    _R("board:travels", "B1", "Tasks leave and come with their room, threads and waiting and all; claims stay behind.", "I What must be true"),
-    _R("board:moves", "B4", "Resolved, blocked, promoted, dismissed, answered: the document has it when the command returns.", "I What must be true"),
-    _R("board:filters", "B6", "The board shows what needs a person first, and the rest by filter.", "H Filters"),
-    _R("board:ready", "B5", "Each row says why it is not ready: what it waits for, its cycle, who holds it; `ready` shows the others, and no row that is blocked, waits or is held.", "I What must be true"),
-    _R("board:views", "B6", "Rows are a list under headings, or a table; with --json the same.", "H Views"),
-    _R("board:groups", "B6", "Rows are grouped by any field, their document's own too, under each of several values; a thread's fields are refused.", "H Views"),
-    _R("board:pages", "B6", "A board of any size is read in pages, each row once; the command shows all.", "D §3 Answers"),
-    _R("board:day", "B6", "What was closed stays for the reader's day, in their zone.", "I What must be true"),
-    _R("board:watch", "B6", "A watched board is drawn again at each change, as text or a line of JSON, until Ctrl-C or the end of the room.", "H CLI"),
-    _R("board:sources", "B7", "Rows say where they come from; those of active members can't be changed, and the refusal says so.", "H Where the rows come from"),
-    _R("board:concerns", "B7", "A concern that nobody claimed or changed for seven days is dismissed by the hub, and the room is told; other tasks stay.", "D §9 Concerns"),
-    _R("board:runs", "B7", "A run of an engine is a row while it is under way, and one entry of the log with its outcome after; its answer is not counted beside it.", "H Where the rows come from"),
-    _R("board:floor", "B4", "In a task's thread the room is told whose turn it is: the engine's while it works, then that of who asked; it wakes nobody.", "I What must be true"),
-    _R("board:reserve", "B10", "Paths, or anything with a name, are reserved together or not at all; none has two holders, however patterns overlap and whoever asks at the same moment; who is refused is told holder, pattern and end.", "I What must be true"),
-    _R("board:reserve:token", "B10", "What was done under a reservation that has ended is refused, also after the hub started again.", "I What must be true"),
-    _R("board:reserve:check", "B10", "`--check` says which of many paths others have reserved, a line each, and its exit status says whether.", "I What must be true"),
-    _R("board:reserve:hook", "B10", "A hook of three lines keeps commits away from what others have reserved.", "I What must be true"),
-    _R("board:reserve:ends", "B10", "A reservation ends by its time, and with its task; the room is told, and who had it.", "I What must be true"),
-    _R("board:reserve:room", "B10", "Reservations go with their room, and no copy has them.", "I What must be true"),
-    _R("board:field", "B3", "What broke boards elsewhere: two claims in one millisecond, a claim that ended unseen, blocked rows offered as ready, parents that wait for their parts.", "I Cases"),
-    _R("board:races", "B3", "What many ask of tasks at once fits one order a task, whoever is killed and whichever line is cut; a seeded bug is caught.", "I Proof"),
-    _R("board:steps", "B3", "Whoever dies at whichever step of a claim or a resolve: what it is and what its document says happen both, once.", "I Proof"),
-    _R("board:time", "B3", "A claim ends by its time, though the hub is down or its clock jumps by an hour, and old tokens are refused ever after.", "I What must be true"),
-    _R("board:log", "B8", "The log shows what happened day by day and who did it; every documented way to ask works, and two periods at once are refused.", "H The daily log"),
-    _R("board:log:once", "B8", "What is recorded in two places is told once: a move and its document's change, an edit and its move, a post and its delivery.", "H The daily log"),
-    _R("board:log:days", "B8", "Days and times are the reader's, in the zone of --tz, else of $TZ.", "H The daily log"),
-    _R("board:log:private", "B8", "A private room's log is its members' alone, and a deleted room's is gone.", "D §4"),
-    _R("board:log:copies", "B8", "A room that was brought from elsewhere tells what it did, at its own time, once.", "I What must be true"),
-    # M · memory
-    _R("memory:set:get", "M1", "What one machine sets every machine gets, with who wrote it and which version it is.", "H Memory"),
-    _R("memory:fields:kept", "M1", "Fields and tags of one's own stay when the text changes.", "H Your own fields"),
-    _R("memory:set:values", "M1", "A value is markdown or JSON, typed, from a file or from a pipe, and comes back as it was.", "H Memory"),
-    _R("memory:raw", "M1", "A memory can be seen exactly as it is stored.", "H How it's stored"),
-    _R("memory:versions", "M1", "Every version can be listed and read, also of what was removed.", "I What must be true"),
-    _R("memory:refused", "M1", "What can't be kept is refused with the reason, never dropped.", "I What must be true"),
-    _R("memory:deleted-room", "M1", "A deleted room's memory is gone from answers and from disk.", "I What must be true"),
-    _R("memory:transfer", "M1", "A room takes its memory along to another hub, versions, authors and threads, marked as imported.", "I What must be true"),
-    _R("memory:survives", "M1", "Every acknowledged version survives SIGKILL.", "D §4.1"),
-    _R("memory:search", "M4", "Memory is found by what it means and by its words, offline; the section that matched comes with its text, and the answer names the model.", "H Search"),
-    _R("memory:search:own-writes", "M4", "What was written is found by words at once; an answer says how many documents can't be found by meaning yet.", "I What must be true"),
-    _R("memory:search:narrowed", "M4", "A search is narrowed by prefix, tags, author and time; what is quoted has to be there as it is.", "I What must be true"),
-    _R("memory:search:replaced", "M4", "A text that was replaced or removed is never found again.", "I What must be true"),
-    _R("memory:search:index", "M4", "The index can be deleted at any moment and comes back; `memory reindex` makes it anew.", "I What must be true"),
-    _R("memory:search:away", "M4", "While the owner of the index is away, search answers by words and says so.", "D §5"),
-    _R("memory:search:changed-model", "M4", "A changed model is detected, and all is indexed with it while the old index answers.", "I What must be true"),
-    _R("memory:search:private", "M4", "A private room shows in nobody else's search, nor in its counts.", "I What must be true"),
-    _R("memory:search:model", "M4", "/health names the model in force, why it is, and how many documents wait.", "I What must be true"),
-    _R("memory:search:deleted-room", "M4", "A deleted room's words and keys leave the index and the disk.", "I What must be true"),
-    _R("memory:search:field", "M4", "Twenty questions about this repository's documents find the sections that were written down for them.", "I Cases from the field"),
-    _R("memory:keys", "M2", "Keys under the usual groups follow their rules, checked by the command and by the hub; keys that a disk takes for one never overwrite each other.", "H Key rules"),
-    _R("memory:groups", "M2", "Keys are listed by prefix and by tag, the usual groups by a command each.", "H Structured Memory Guide"),
-    _R("memory:thread", "M6", "Every memory has a thread from its first version, which nobody sets; the channel learns that it is discussed, never what.", "H Discussing a memory"),
-    _R("memory:links:forms", "M5", "`[[key#section|text]]`, `myc://key` and typed fields are links; in code and comments nothing is.", "H Linking memories"),
-    _R("memory:links:shown", "M5", "A memory shows what it links to and what links to it, with what is the matter.", "H Backlinks"),
-    _R("memory:links:at-once", "M5", "A target that is removed, renamed or comes back shows at once.", "I What must be true"),
-    _R("memory:links:check", "M5", "`links --check` names broken links, missing sections and memories that nothing links to; its exit status says whether a link is broken.", "H Backlinks"),
-    _R("memory:links:one-room", "M5", "Links lead nowhere outside their room; one to a private room looks the same as one to a room that is not there.", "H Embedding one memory in another"),
-    _R("memory:embeds", "M5", "`get --expand` puts expandable memories in place of `![[key]]`, one level deep; the rest is left as written and reported.", "H Embedding one memory in another"),
-    _R("memory:graph", "M5", "The graph has every memory and every link between them.", "H Backlinks"),
-    _R("memory:tree:files", "M3", "Every memory is a markdown file in its room's folder, exactly as it is stored.", "H How it's stored"),
-    _R("memory:tree:edits", "M3", "A file that is edited, made or removed by hand becomes a version, by `filesystem` or whom the room's `.mycelium` names.", "I What must be true"),
-    _R("memory:tree:renames", "M3", "A file that is renamed by hand says which memory it was.", "D §9"),
-    _R("memory:tree:conflicts", "M3", "An edit by hand that meets a write keeps both, and it is told.", "I What must be true"),
-    _R("memory:tree:problems", "M3", "A file that is no document is left alone and reported; nothing is read or written through a link.", "I What must be true"),
-    _R("memory:tree:git", "M3", "The folder can be under git: a checkout of hundreds of files is taken up.", "H Memory as Files"),
-    _R("memory:tree:down", "M3", "What was done by hand while the hub was down is taken up when it starts, once.", "I What must be true"),
-    _R("memory:tree:field", "M3", "However an editor saves, a file is one version; a folder that is removed removes its memories, the room's own folder none.", "I Cases from the field"),
-    _R("memory:tree:rooms", "M3", "A deleted room takes its files and those of no room with a name like it.", "I Cases from the field"),
-    _R("memory:tree:crashes", "M3", "Killing the memory service loses no write and no edit, and makes no version twice.", "I Proof"),
-    _R("memory:catchup", "M7", "Who starts to work learns what was said and written, who is here, which events are open and what waits, in bounded parts that say how to see more.", "I M7"),
-    _R("memory:catchup:synthesis", "M7", "The latest synthesis is shown, and what changed since it; without one the answer says from when on it tells.", "I M7"),
-    _R("memory:catchup:private", "M7", "A private room is caught up with by its members alone.", "D §4.7"),
-    _R("memory:skill", "M7", "What the coordination skill types works as it writes it; what there is no engine for yet is refused in one line, with what to do instead.", "C Memory operations"),
-    _R("memory:subscribe:live", "M7", "`memory subscribe PATTERN` tells of each change of a memory whose key matches as it happens: when, which, who and what, never the text.", "I What must be true"),
-    _R("memory:subscribe:restart", "M7", "Cut lines and restarts of the hub lose no change and tell none twice.", "I What must be true"),
-    _R("memory:subscribe:wake", "M7", "A subscription that is kept wakes its handle by each change that another makes, once, as a headline in the memory's thread.", "I What must be true"),
-    _R("memory:subscribe:refused", "M7", "Only members are woken, a stranger of a private room learns nothing, and what was never kept can't be ended.", "D §9"),
-    _R("memory:subscribe:kept", "M7", "Kept subscriptions and their deliveries survive kills; what was not acknowledged comes again.", "D §4.3"),
-    _R("memory:stale", "M8", "A write that expects another version is refused with the one that is there and its author; of many one wins.", "I What must be true"),
-    _R("memory:as-of", "M8", "A document and the list can be read as they were at a time.", "I What must be true"),
-    _R("memory:races", "M8", "Whatever many callers ask of a few keys at once, with expectations and without, has one order that explains every answer.", "I Proof"),
     # O3 · the hub on one machine
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),
     _R("hub:up:detached", "O3", "`up --detach` returns once the hub answers, and leaves it running.", "I What a user gets"),
