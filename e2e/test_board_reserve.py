@@ -16,7 +16,7 @@ from e2e.requirements import requirement
 from e2e.room import Document, Room
 from e2e.waiting import until
 
-CLOCK = r"(?:20\d\d-\d\d-\d\d )?\d\d:\d\d"  # on the reader's; with the day when that is not today
+CLOCK = r"(?:20\d\d-\d\d-\d\d )?\d\d:\d\d(?::\d\d)?"  # on the reader's; with the day when that is not today
 PAGE = Path(__file__).parent.parent / "docs/how-to/keep-out-of-each-others-files.md"
 Run = Callable[..., Result]
 

@@ -194,6 +194,7 @@ def test_the_zone_is_the_flags_then_that_of_the_environment(monkeypatch: pytest.
 def test_a_moment_of_another_day_has_its_date() -> None:
     """What ends tomorrow would else seem to end today."""
     assert clock_at("2026-09-03T17:11:07.250Z", UTC, NOW_S) == "17:11"
+    assert clock_at("2026-09-03T16:40:05.250Z", UTC, NOW_S) == "16:40:05"
     assert clock_at("2026-09-03T17:11:07.250Z", ZoneInfo("Pacific/Kiritimati"), NOW_S) == "07:11"
     assert clock_at("2026-09-04T17:11:07.250Z", UTC, NOW_S) == "2026-09-04 17:11"
 

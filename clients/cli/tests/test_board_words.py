@@ -130,12 +130,14 @@ def test_what_was_released_is_told_by_its_key(run: Run, scripted: ScriptedHub) -
         (("dismiss", "login"), "✓ dismissed work/login · was held by @sec"),
         (("answer", "login", "15m"), "✓ answered work/login · was held by @sec"),
         (("block", "login", "--on", "#1"), "✓ blocked work/login · held by @sec"),
+        (("block", "login", "--on", "#1", "--handle", "sec"), "✓ blocked work/login"),
+        (("resolve", "login", "--handle", "sec"), "✓ resolved work/login"),
     ],
 )
 def test_a_claim_that_has_ended_with_its_task_was_held(
     words: tuple[str, ...], line: str, run: Run, scripted: ScriptedHub
 ) -> None:
-    """One that goes on is held."""
+    """One that goes on is held; who did it is told nothing of their own."""
     scripted.play(answer(200, {"task": "work/login", "thread": THREAD, "held_by": "sec"}))
     assert run("board", *words).out == f"{line}\n"
 

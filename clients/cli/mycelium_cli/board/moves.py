@@ -22,9 +22,10 @@ def _moved(here: Here, room: str | None, handle: str | None, task: str, verb: st
     return told
 
 
-def _draw(words: str, told: Document, paint: Paint, held: str = "was held by") -> list[str]:
+def _draw(words: str, told: Document, paint: Paint, by: str, held: str = "was held by") -> list[str]:
+    """What was done, and who holds it or held it, should that be somebody else than who did it."""
     line = f"{paint.good('✓')} {words} {clean_line(told['task'])}"
-    return [line + (f" · {held} {at(told['held_by'])}" if told["held_by"] else "")]
+    return [line + (f" · {held} {at(told['held_by'])}" if told["held_by"] not in {None, by} else "")]
 
 
 def _closing(verb: str, words: str, summary: str, example: str) -> Command:
@@ -35,7 +36,7 @@ def _closing(verb: str, words: str, summary: str, example: str) -> Command:
     @click.argument("task", metavar="TASK")
     def closing(here: Here, *, room: str | None, handle: str | None, note: str | None, task: str) -> None:
         told = _moved(here, room, handle, task, verb, note=note)
-        here.out.answer(told, lambda data, paint: _draw(words, data, paint))
+        here.out.answer(told, lambda data, paint: _draw(words, data, paint, here.handle(handle)))
 
     closing.help = f"{summary}\n\nIts claim ends with it."
     return closing
@@ -69,7 +70,8 @@ def block(
     if bool(on) == clear:
         raise usage('say what it waits for (--on "#502"), or that it no longer does (--clear)')
     told = _moved(here, room, handle, task, "block", on=on, clear=clear, note=note)
-    here.out.answer(told, lambda data, paint: _draw("unblocked" if clear else "blocked", data, paint, "held by"))
+    words, by = "unblocked" if clear else "blocked", here.handle(handle)
+    here.out.answer(told, lambda data, paint: _draw(words, data, paint, by, "held by"))
 
 
 @command("answer", example="mycelium board answer decisions/jwt-ttl 15m", writes=True)
@@ -84,4 +86,4 @@ def answer(here: Here, *, room: str | None, handle: str | None, note: str | None
     Where the decision's document has options, the answer is one of them.
     """
     told = _moved(here, room, handle, task, "answer", answer=answer, note=note)
-    here.out.answer(told, lambda data, paint: _draw("answered", data, paint))
+    here.out.answer(told, lambda data, paint: _draw("answered", data, paint, here.handle(handle)))

@@ -13,6 +13,7 @@ from mycelium_cli.errors import usage
 from mycelium_cli.output import clean_line
 from mycelium_cli.periods import is_zone, zone
 
+NEAR_S = 120  # minutes alone would say that it is now
 _EXAMPLE = "--tz Europe/Paris"
 
 
@@ -59,10 +60,12 @@ def reader_clock(note: Callable[[str], None]) -> Callable[[object], str]:
 
 
 def clock_at(timestamp: object, zone: tzinfo, now_s: float) -> str:
-    """A moment on the reader's clock: `17:11`, with the date when that is not today's."""
+    """A moment on the reader's clock: `17:11`, with seconds when it is near, with the date when that is not today's."""
     try:
         then = datetime.fromisoformat(str(timestamp)).astimezone(zone)
     except ValueError:
         return str(timestamp)
+    if abs(then.timestamp() - now_s) < NEAR_S:
+        return f"{then:%H:%M:%S}"
     is_today = then.date() == datetime.fromtimestamp(now_s, then.tzinfo).date()
     return f"{then:%H:%M}" if is_today else f"{then:%Y-%m-%d %H:%M}"
