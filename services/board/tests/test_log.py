@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from mycelium.board.v1 import events_pb2, log_pb2, service_pb2, views_pb2
+from mycelium.board.v1 import events_pb2, service_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
@@ -21,78 +18,10 @@ from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.sweeping import Sweeper
-from services.board.tests.hub import START, Hub, moving, rebuilt
+from services.board.tests.hub import START, moving, rebuilt
+from services.board.tests.logged import WHAT, Logged
 
 KEY = "work/ship-passkey-login"
-ZONES = ["UTC", "Pacific/Kiritimati", "Asia/Kathmandu", "America/New_York", "America/St_Johns", "Australia/Lord_Howe"]
-WHAT = {number: name.removeprefix("LOG_WHAT_").lower() for name, number in log_pb2.LogWhat.items()}
-
-
-class Logged(Hub):
-    """A board whose room is talked in and whose documents are written by anybody."""
-
-    def post(self, by: str = "sec", *, at: datetime | None = None, **fields: Any) -> str:
-        """A message, or what else the room keeps among them."""
-        event = rooms_pb2.MessagePosted(
-            room_id=self.room_id, message_id=self.new_id(), sender_handle=by, content="hello", message_type="message"
-        )
-        event.created_at.CopyFrom(clock.to_timestamp(at or self.now))
-        for name, value in fields.items():
-            setattr(event, name, value)
-        self.append(subjects.posts(self.room_id), event)
-        return event.message_id
-
-    def write(
-        self,
-        key: str,
-        by: str = "sec",
-        *,
-        after: int = 0,
-        command: str = "",
-        moved: memory_views_pb2.Moved | None = None,
-        **fields: Any,
-    ) -> int:
-        """A version of a document, which replaced another unless `after` is 0."""
-        event = memory_pb2.DocumentWritten(
-            room_id=self.room_id, room="demo", key=key, version=after + 1, created_by=by, updated_by=by
-        )
-        event.updated_at.CopyFrom(clock.to_timestamp(self.now))
-        event.thread = self.thread(key)
-        event.content.body = f"# About {key}"
-        event.content.headings.add(title=f"About {key}", level=1)
-        if after:
-            event.replaced.version = after
-        if moved:
-            event.moved.CopyFrom(moved)
-        for name, value in fields.items():
-            setattr(event, name, value)
-        return self.append(self.document(key), event, command)
-
-    def thread(self, key: str) -> str:
-        return f"01900000-0000-7000-8000-{subjects.digest(key)[:12]}"
-
-    def removed(self, key: str, by: str = "sec") -> None:
-        event = memory_pb2.DocumentRemoved(room_id=self.room_id, room="demo", key=key, version=9, removed_by=by)
-        event.removed_at.CopyFrom(clock.to_timestamp(self.now))
-        self.append(self.document(key), event)
-
-    def edited(self, move: views_pb2.Move.ValueType, key: str, edit: int, by: str = "sec") -> None:
-        """What the board tells of an edit."""
-        event = events_pb2.TaskMoved(room_id=self.room_id, room="demo", key=key, move=move, by=by, edit=edit)
-        event.at.CopyFrom(clock.to_timestamp(self.now))
-        self.append(f"{self.task_subject(key)}", event)
-
-    def task_subject(self, key: str) -> str:
-        return subjects.fact("board", self.room_id, "task", subjects.digest(key))
-
-    def read(self, handle: str = "avery", **wanted: Any) -> log_pb2.ReadLogResponse:
-        request = log_pb2.ReadLogRequest(room="demo", **wanted)
-        return queries_log.read_log(self.tables, request, self.context(handle))
-
-    def told(self, **wanted: Any) -> list[str]:
-        """Every entry, the last first, as `who what key`."""
-        entries = [entry for day in self.read(**wanted).days for entry in day.entries]
-        return [" ".join(filter(None, (entry.by, WHAT[entry.what], entry.key))) for entry in entries]
 
 
 @pytest.fixture
@@ -420,66 +349,6 @@ def test_tables_are_the_same_from_zero(board: Logged) -> None:
         board.applier.apply(tables, board.facts[count - 1])
         assert tables.dump() == rebuilt(board.facts[:count]).dump()
     assert board.tables.dump() == rebuilt(board.facts).dump()
-
-
-@pytest.mark.parametrize("zone", ZONES)
-@pytest.mark.parametrize("now", [datetime(2026, 3, 9, 3, 59, tzinfo=UTC), datetime(2026, 11, 2, 4, 59, tzinfo=UTC)])
-def test_what_is_beside_midnight_is_on_its_own_day(zone: str, now: datetime) -> None:
-    """The first and the last moment of a day, of messages and of documents; clocks change on one of these days."""
-    board = Logged(now=now)
-    empty = board.read(since="6d", zone=zone).days
-    for day in empty[1:]:
-        for moment in (day.begins_at.ToDatetime(UTC), day.ends_at.ToDatetime(UTC) - timedelta(milliseconds=1)):
-            board.now = moment
-            board.post()
-            board.write(f"context/{moment:%d-%H}")
-    board.now = now
-    found = board.read(since="6d", zone=zone).days
-    assert [day.counts.total for day in found] == [0, 4, 4, 4, 4, 4]
-    assert [day.total for day in board.read(since="6d", zone=zone).calendar][-6:] == [4, 4, 4, 4, 4, 0]
-
-
-# Quarters of a day in UTC that are beside a midnight of one of the zones, at either of its offsets.
-MIDNIGHTS = (0, 10, 14, 16, 20, 40, 52, 54, 73)
-QUARTERS = st.sampled_from([quarter % 96 for midnight in MIDNIGHTS for quarter in (midnight - 1, midnight)])
-MOMENTS = st.tuples(st.integers(2, 39), QUARTERS, st.integers(0, 14)).map(
-    lambda drawn: timedelta(minutes=15 * drawn[1] + drawn[2]) - timedelta(days=drawn[0])
-)
-HANDLES = st.sampled_from(["sec", "builder", "avery"])
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.tuples(MOMENTS, HANDLES, st.booleans()), max_size=40),
-    st.sampled_from(ZONES),
-    st.sampled_from([datetime(2026, 3, 9, 3, 59, tzinfo=UTC), datetime(2026, 11, 2, 4, 59, tzinfo=UTC), START]),
-)
-def test_everything_is_on_one_day_and_sums_agree_in_every_zone(
-    done: list[tuple[timedelta, str, bool]], zone: str, now: datetime
-) -> None:
-    """Also where clocks change: the total of the days is what happened, for each of the members too."""
-    board = Logged(now=now)
-    expected: dict[str, int] = {}
-    for number, (after, handle, is_message) in enumerate(done):
-        at = now.replace(hour=0, minute=0) + after
-        if is_message:
-            board.post(handle, at=at)
-        else:
-            board.now = at
-            board.write(f"context/{number}", handle)
-        date = at.astimezone(ZoneInfo(zone)).date().isoformat()
-        expected[date] = expected.get(date, 0) + 1
-    board.now = now
-    page = board.read(since="60d", zone=zone)
-    assert {day.date: day.counts.total for day in page.days if day.counts.total} == expected
-    for day in page.days:
-        assert sum(entry.count for entry in day.entries) == day.counts.total
-        assert sum(person.counts.total for person in day.people) == day.counts.total
-        for entry in day.entries:
-            assert day.begins_at.ToMilliseconds() <= entry.at.ToMilliseconds() < day.ends_at.ToMilliseconds()
-    by_member = [board.read(since="60d", zone=zone, by=handle) for handle in ("sec", "builder", "avery")]
-    assert sum(day.counts.total for one in by_member for day in one.days) == len(done)
-    assert {day.date: day.total for day in page.calendar if day.total} == expected
 
 
 def test_a_place_is_one_of_the_same_log(board: Logged) -> None:

@@ -24,7 +24,7 @@ from mycelium_kernel.service import Stored
 from mycelium_kernel.testing import NatsServer
 from services.board.tests.hub import rebuilt
 from services.board.tests.live import Live, live
-from services.board.tests.test_log import WHAT, Logged
+from services.board.tests.logged import WHAT, Logged
 
 KEY = "work/pick-storage"
 DONE, FAILED = runs_pb2.RUN_OUTCOME_DONE, runs_pb2.RUN_OUTCOME_FAILED
