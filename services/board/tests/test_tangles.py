@@ -181,5 +181,5 @@ def test_a_tangle_that_is_too_large_excuses_nobody(monkeypatch: pytest.MonkeyPat
     room = RoomRow(board.room_id, "demo")
     for number in range(60):
         row = queries.row(board.tables, room, f"work/{number}", board.now)
-        assert (row.ready, row.waits_for, row.cycle) == (False, [f"work/{(number + 1) % 60}"], [])
+        assert (row.ready, [*row.waits_for], [*row.cycle]) == (False, [f"work/{(number + 1) % 60}"], [])
         assert row.reason == f"after work/{(number + 1) % 60}"
