@@ -111,6 +111,11 @@ def test_joining_registers_who_is_no_member(demo: Hub) -> None:
     demo.leave("scout")
     demo.ask(register)
     demo.refused("member.not_found", pb.GetMemberRequest(room="demo", handle="scout"))
+    demo.ask(make("scout", "next"), "avery")
+    demo.ask(register)
+    demo.refused("member.not_found", pb.GetMemberRequest(room="demo", handle="scout"))
+    demo.ask(use("next", "t2"))
+    assert owner(demo, "t2") == ("", "")
 
 
 def test_code_and_token_end_with_the_membership(demo: Hub) -> None:
