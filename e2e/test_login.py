@@ -368,6 +368,7 @@ def test_a_token_that_the_hub_does_not_take_is_not_kept(
     audience = by_browser(person, browser, idp, unique("avery"), MYCELIUM_LOGIN_AUDIENCE="another").failed(FORBIDDEN)
     assert f"error: the hub at {person.url} does not take a token of {idp.issuer}: " in audience.err
     assert audience.err.endswith("Next: mycelium config set login.audience mycelium, then mycelium login\n")
+    browser.cookies.clear()
     nobody = by_browser(person, browser, idp, "not a handle!").failed(FORBIDDEN)
     assert "handle" in nobody.err
     assert not person.home.exists()
