@@ -36,9 +36,9 @@ class Coming:
 def make_join_code(loaded: Coming, request: join_pb2.MakeJoinCodeRequest, context: Context) -> Fact | Done:
     """Refused when the handle is no agent's, or the caller has signed in as somebody who may not act for it."""
     handle, membership = names.handle(request.handle), loaded.membership
+    _check_acting(membership, handle, context)
     check_member_handle(membership.entity.state, membership.alike, handle, views_pb2.MEMBER_KIND_AGENT, context)
     _check_agent(membership, handle, context)
-    _check_acting(membership, handle, context)
     event = join_pb2.JoinCodeMade(
         room_id=loaded.room.id,
         handle=handle,
@@ -65,12 +65,13 @@ def _check_acting(membership: Membership, handle: str, context: Context) -> None
     caller, member = handle_of(context), membership.member
     if not context.actor.proven or caller == handle:
         return
-    if member is None:
+    if member and (caller == member.owner or caller in member.allow_from):
+        return
+    if member is None and not membership.is_user:
         create = f"mycelium agent create {handle} --room {shlex.quote(membership.room.name)} --owner {caller}"
         raise Refusal("acting.forbidden", f"@{handle} is no agent of this room yet: make it yours first", next=create)
-    if caller != member.owner and caller not in member.allow_from:
-        detail = f"@{caller} may not act for @{handle}: its record names them neither as owner nor in allow_from"
-        raise Refusal("acting.forbidden", detail)
+    detail = f"@{caller} may not act for @{handle}: its record names them neither as owner nor in allow_from"
+    raise Refusal("acting.forbidden", detail)
 
 
 def answer_make(event: join_pb2.JoinCodeMade, _sequence: int) -> join_pb2.MakeJoinCodeResponse:

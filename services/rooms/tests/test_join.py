@@ -197,6 +197,7 @@ def test_who_signed_in_makes_codes_for_whom_they_may_act(demo: Hub) -> None:
     for actor, handle, slug in (
         (user, "reviewer", "acting.forbidden"),
         (user, "scout", "acting.forbidden"),
+        (Actor("engineer", "", "agent"), "avery", "acting.forbidden"),
         (Actor("engineer", "", "agent"), "reviewer", "acting.forbidden"),
         (Actor("kim", "", "user"), "kim", "handle.taken"),
     ):
