@@ -17,8 +17,10 @@ from mycelium_gateway.service import VERSION
 CONTRACTS = Path(__file__).parent.parent
 DOCUMENT: dict[str, Any] = json.loads((CONTRACTS / "openapi.json").read_text(encoding="utf-8"))
 EXAMPLES = sorted((CONTRACTS / "examples").glob("*.json"))
-# They answer or take text or a bundle, or answer for as long as the caller stays.
-WITHOUT_EXAMPLE = {"healthz", "metrics", "watch_room", "watch_rooms", "export_room", "import_room"}
+# They answer or take text or a bundle, answer for as long as the caller stays, or send a browser on.
+WITHOUT_EXAMPLE = {
+    "healthz", "metrics", "watch_room", "watch_rooms", "export_room", "import_room", "begin_sign_in", "finish_sign_in",
+}  # fmt: skip
 
 
 def operations() -> dict[str, tuple[str, str, dict[str, Any]]]:

@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Mapping
 
+from mycelium_gateway import operator_token
 from mycelium_gateway.auth_settings import AUTH_SETTINGS, auth_settings
 from mycelium_gateway.service import NAME, service
 from mycelium_gateway.settings import GatewaySettings
+from mycelium_gateway.web_settings import WEB_SETTINGS, web_settings
 from mycelium_kernel import program
 from mycelium_kernel.service import Service
 from mycelium_kernel.settings import Setting, Value
@@ -34,7 +36,9 @@ SETTINGS = (
         "gateway.late", "str", "", "Those of them that begin after the hub answers; they may be silent at first.",
         unit="names", scope="service",
     ),
+    operator_token.SETTING,
     *AUTH_SETTINGS,
+    *WEB_SETTINGS,
 )  # fmt: skip
 
 
@@ -50,6 +54,8 @@ def build(values: Mapping[str, Value]) -> Service:
             allowed_hosts=tuple(str(values["gateway.allowed_hosts"]).replace(",", " ").split()),
             services={name: int(count or 1) for name, _, count in counts},
             auth=auth_settings(values),
+            operator_digest=operator_token.read(str(values[operator_token.SETTING.key])),
+            web=web_settings(values),
             trusted_proxies=str(values["runtime.trusted_proxies"]),
             late=frozenset(str(values["gateway.late"]).replace(",", " ").split()),
         )

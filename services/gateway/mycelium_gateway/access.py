@@ -32,7 +32,7 @@ MEANING = {
     Access.AUTHOR: "For whoever may see the room, for their own messages.",
 }
 BY_ACCESS: dict[Access, tuple[str, ...]] = {
-    Access.OPEN: ("healthz", "health", "join"),
+    Access.OPEN: ("healthz", "health", "join", "begin_sign_in", "finish_sign_in", "sign_out"),
     Access.HUB: ("metrics", "whoami", "list_rooms", "list_users", "get_user", "create_room", "create_user"),
     Access.ROOM: (
         "get_room",

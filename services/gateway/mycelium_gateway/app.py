@@ -45,6 +45,7 @@ from mycelium_gateway.routes import (
     tasks,
     transfer,
     users,
+    web,
 )
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.signing_in import SigningInMiddleware
@@ -73,6 +74,7 @@ ROUTERS = (
     transfer.router,
     rooms.router,
     users.router,
+    web.router,
     hub.router,
     docs.router,
 )

@@ -117,6 +117,9 @@ SLUGS: dict[str, Slug] = {
     "acting.forbidden": Slug(
         403, "The caller may not act for this handle", "Have its owner name the caller as `owner` or in `allow_from`."
     ),
+    "sign_in.failed": Slug(
+        403, "You are not signed in", "Begin again at `/api/auth/login`, in the browser that is to be signed in."
+    ),
     "join.refused": Slug(
         403,
         "The code lets nobody in",
@@ -133,6 +136,9 @@ SLUGS: dict[str, Slug] = {
     ),
     "origin.refused": Slug(
         403, "Pages of another origin may not call the hub", "Open the page from the hub itself; CORS is closed."
+    ),
+    "sign_in.off": Slug(
+        404, "Nobody signs in by a browser here", "Set `oidc.issuer` and `auth.session_secret`, with `auth.enabled` on."
     ),
     "room.not_found": Slug(404, "Room not found", "List the rooms, or create it first."),
     "member.not_found": Slug(404, "Member not found", "List the room's members, or add it first."),

@@ -53,7 +53,7 @@ async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
         runtime.health,
         tokens,
     )
-    for warning in settings.auth.warnings():
+    for warning in (*settings.auth.warnings(), *settings.web.warnings(settings.auth)):
         LOGGER.warning("sign-in: %s", warning)
     names = Names(settings.host, settings.allowed_hosts)
     async with contextlib.AsyncExitStack() as stack:

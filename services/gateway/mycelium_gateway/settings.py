@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mycelium_gateway.issuers import AuthSettings
+from mycelium_gateway.web_settings import WebSettings
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class GatewaySettings:
     allowed_hosts: tuple[str, ...] = ()
     # Whether callers must sign in, and whose tokens are believed.
     auth: AuthSettings = field(default_factory=AuthSettings)
+    # How people sign in to the web app by their browsers.
+    web: WebSettings = field(default_factory=WebSettings)
+    # The digest of the token by which a cluster's operator is known; empty: there is none.
+    operator_digest: str = field(default="", repr=False)
     # Proxies whose word about the scheme is believed, as in the setting; empty: those of this machine.
     trusted_proxies: str = ""
     # Services that /health asks, and how many replicas of each have to answer.

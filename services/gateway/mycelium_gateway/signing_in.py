@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelium_gateway import peers, problems
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.identity import Identity
 from mycelium_gateway.peers import TrustedProxies
 from mycelium_gateway.signing_keys import AuthUnavailable
+from mycelium_gateway.web_sign_in import COOKIES
 from mycelium_kernel.errors import Refusal, Unavailable
 
 OPEN = frozenset({"/", "/health", "/healthz", "/docs", "/redoc", "/openapi.json", "/api/join"})
@@ -36,7 +37,7 @@ class SigningInMiddleware:
         self._gateway = gateway
         self._proxies = TrustedProxies(gateway.settings.trusted_proxies if gateway else "")
         # Asked in this order; the first that finds somebody is believed.
-        self._sources: tuple[Source, ...] = (self._by_bearer,)
+        self._sources: tuple[Source, ...] = (self._by_bearer, self._by_cookie)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or answer with a problem."""
@@ -46,11 +47,13 @@ class SigningInMiddleware:
                 try:
                     scope.setdefault("state", {})[STATE] = await self._find(scope)
                 except Refusal as refusal:
-                    await problems.response(problems.of_refusal(refusal))(scope, receive, send)
+                    answer = problems.response(problems.of_refusal(refusal))
+                    await answer(scope, receive, _with_cookies(scope, send))
                     return
                 except Unavailable as error:
                     await problems.response(problems.of_unavailable(error))(scope, receive, send)
                     return
+                send = _with_cookies(scope, send)
         await self._app(scope, receive, send)
 
     async def _find(self, scope: Scope) -> Identity | None:
@@ -78,6 +81,26 @@ class SigningInMiddleware:
             what = "came more than once" if len(sent) > 1 else "is not `Bearer` and one token"
             raise Refusal("token.refused", f"token rejected: the header Authorization {what}")
         return await self._gateway.identify(found[1].decode())
+
+    async def _by_cookie(self, scope: Scope) -> Identity | None:
+        """By the session of a browser."""
+        assert self._gateway
+        return await self._gateway.web.who(scope)
+
+
+def _with_cookies(scope: Scope, send: Send) -> Send:
+    """What sends an answer with the cookies that finding the caller has changed; almost always none."""
+    cookies: list[tuple[str, str]] = scope["state"].get(COOKIES, [])
+    if not cookies:
+        return send
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            more = [(name.lower().encode(), value.encode()) for name, value in cookies]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return sending
 
 
 def is_open(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 The lock on the home, the listening socket, the process id and its terminal stay: nobody can take the home between,
 and whoever calls waits in the socket's queue instead of being turned away. What stays travels in a file without a
-name, since the model's key is in it. When the new settings can't be started with, the hub comes back with those before.
+name, since secrets are in it. When the new settings can't be started with, the hub comes back with those before.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class Kept:
     port: int
     times: int
     found: Mapping[str, tuple[Value, str]]
-    key: tuple[str, str] = field(repr=False)
+    secrets: Mapping[str, tuple[Value, str]] = field(repr=False)
     refused: str = ""
 
     def before(self) -> settings.HubSettings:
         """What the hub ran with before."""
-        return settings.of({name: Sourced(*said) for name, said in self.found.items()}, Sourced(*self.key))
+        found, secrets = ({name: Sourced(*said) for name, said in some.items()} for some in (self.found, self.secrets))
+        return settings.of(found, secrets)
 
     def same_address(self, wanted: settings.HubSettings) -> bool:
         """Whether the socket is the one that the new settings ask for."""
@@ -59,9 +60,8 @@ def take(number: int) -> Kept:
     """What the process was handed, in the open file of that number."""
     with open(number, "rb") as file:
         said = json.loads(file.read())
-    kept = Kept(
-        **{**said, "found": {name: tuple(one) for name, one in said["found"].items()}, "key": tuple(said["key"])}
-    )
+    pairs = {part: {name: tuple(one) for name, one in said[part].items()} for part in ("found", "secrets")}
+    kept = Kept(**{**said, **pairs})
     for descriptor in (kept.lock, kept.listener):
         if descriptor != GONE:
             os.set_inheritable(descriptor, False)

@@ -14,7 +14,7 @@ from pathlib import Path
 from mycelium_hub import processes, roster
 from mycelium_hub.errors import Refused
 from mycelium_hub.home import DATA, Home, Running, write_private
-from mycelium_hub.settings import FLAGS, KEY_FILE
+from mycelium_hub.settings import FLAGS, SECRETS, secret_file
 from mycelium_kernel.settings import Value
 
 READY_S = 120.0  # tables may have to be made anew from a long log
@@ -140,10 +140,11 @@ def delete_data(home: Home) -> None:
     if not home.run.exists():
         return
     with home.owned():
-        key = home.secrets / KEY_FILE
-        kept = key.read_text(encoding="utf-8") if key.exists() else ""
+        files = [home.secrets / secret_file(setting) for setting in SECRETS]
+        kept = {file: file.read_text(encoding="utf-8") for file in files if file.exists()}
         for folder in (*home.stores, *(home.path / name for name in DATA)):
             shutil.rmtree(folder, ignore_errors=True)
         if kept:
             home.secrets.mkdir(mode=0o700)
-            write_private(key, kept)
+        for file, text in kept.items():
+            write_private(file, text)

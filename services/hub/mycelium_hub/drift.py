@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mycelium_hub import settings
 from mycelium_hub.home import Home, Started
-from mycelium_hub.settings import KEY
 from mycelium_kernel.settings import Sourced, Value
 
 SALT_BYTES = 16
 APPLY = "mycelium config apply"
-_FILES = {"default", "config.toml", f"secrets/{settings.KEY_FILE}"}
+_SECRET = {setting.key for setting in settings.SECRETS}
+_FILES = {"default", "config.toml", *(f"secrets/{settings.secret_file(setting)}" for setting in settings.SECRETS)}
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,12 @@ class Difference:
 
 def differences(home: Home, started: Started) -> list[Difference]:
     """Every setting that differs, in the order of the settings. Refuses a file that can't be read."""
-    now, key = settings.written(home.path)
-    now[KEY.key] = Sourced(settings.masked(str(key.value)), key.source)
+    now, secret = settings.written(home.path)
+    now |= settings.hidden(secret)
     found = []
     for name, (value, source) in started.settings.items():
         wanted = now.get(name)
-        if wanted is None or _same(name, value, wanted, started, key):
+        if wanted is None or _same(name, value, wanted, started, secret):
             continue
         one = Difference(name, _value(value), source, wanted.value, wanted.source)
         if not (one.overruled and wanted.source == "default"):  # nothing in the file to compare it with
@@ -85,19 +86,22 @@ def shown(value: Value) -> str:
 
 def next_values(home: Home, started: Started) -> settings.HubSettings:
     """What the hub would have after another start: its flags and variables go on to win. Refuses what can't be."""
-    found, key = settings.written(home.path)
+    found, secret = settings.written(home.path)
     kept = {
         name: Sourced(_value(value), source)
         for name, (value, source) in started.settings.items()
-        if name in found and name != KEY.key and source not in _FILES
+        if name in found and name not in _SECRET and source not in _FILES
     }
-    return settings.of({**found, **kept}, key)
+    return settings.of({**found, **kept}, secret)
 
 
-def mark(secret: str) -> str:
-    """What tells whether a secret is still the same, without being it."""
-    if not secret:
-        return ""
+def marks(wanted: settings.HubSettings) -> dict[str, str]:
+    """What tells by key whether a secret is still the same, without being it."""
+    said = {key: str(sourced.value).strip() for key, sourced in wanted.secrets.items()}
+    return {key: _mark(secret) for key, secret in said.items() if secret}
+
+
+def _mark(secret: str) -> str:
     salt = secrets.token_hex(SALT_BYTES)
     return f"{salt} {_digest(secret, salt)}"
 
@@ -106,10 +110,10 @@ def _digest(secret: str, salt: str) -> str:
     return hashlib.blake2b(secret.encode(), key=salt.encode(), digest_size=32).hexdigest()
 
 
-def _same(name: str, value: object, wanted: Sourced, started: Started, key: Sourced) -> bool:
-    if name != KEY.key:
+def _same(name: str, value: object, wanted: Sourced, started: Started, found: Mapping[str, Sourced]) -> bool:
+    if name not in found:
         return value == wanted.value
-    secret, (salt, _, digest) = str(key.value), started.key_mark.partition(" ")
+    secret, (salt, _, digest) = str(found[name].value).strip(), started.marks.get(name, "").partition(" ")
     return hmac.compare_digest(_digest(secret, salt), digest) if secret and digest else not secret and not digest
 
 

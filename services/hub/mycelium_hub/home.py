@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mycelium_hub.errors import Refused
@@ -43,7 +43,7 @@ class Running:
 class Started:
     """What a hub started with, in `run/started.json`: each setting's value and source, and what the clocks said.
 
-    `key_mark` tells another key of the model from this one, without being it. `times` counts the starts of this
+    `marks` tell by key another secret from the one in use, without being it. `times` counts the starts of this
     process; a hub that does not count them (an older one) can't start itself again. `refused` says why settings that
     it was to take could not be started with; it then runs with those before.
     """
@@ -52,7 +52,7 @@ class Started:
     settings: Mapping[str, tuple[object, str]]
     wall_s: float
     boot_s: float
-    key_mark: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict)
     times: int = 0
     refused: str = ""
 

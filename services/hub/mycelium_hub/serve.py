@@ -26,7 +26,7 @@ from mycelium_hub.home import Home, Running, Started
 from mycelium_hub.late import Late
 from mycelium_hub.roster import Roster, end_leftovers
 from mycelium_hub.services import NAMES, PARTS, Part, Surroundings
-from mycelium_hub.settings import KEY, HubSettings
+from mycelium_hub.settings import SECRETS, HubSettings
 from mycelium_hub.together import Together
 from mycelium_kernel import tasks
 from mycelium_kernel.errors import words
@@ -51,10 +51,11 @@ def serve(
     os.umask(0o077)
     again.ignore_requests()
     allow_many_files()
-    hidden = {name: os.environ[name] for name in KEY.environment if name in os.environ}
+    names = [name for setting in SECRETS for name in setting.environment]
+    hidden = {name: os.environ[name] for name in names if name in os.environ}
     try:
         settings = kept.before() if kept and kept.refused else load()
-        for name in hidden:  # the engine service is told; no other process inherits it
+        for name in hidden:  # the one service that needs it is told; no other process inherits it
             os.environ.pop(name, None)
         _serve(home, settings, kept, echo=echo, leave=partial(again.become, command, hidden=hidden))
     except Exception as error:
@@ -188,9 +189,9 @@ class Hub:
         """Tell others where the hub is, and what it was started with."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told = {key: (sourced.value, sourced.source) for key, sourced in self.settings.found.items()}
-        mark = drift.mark(self.settings.model.api_key)
+        marks = drift.marks(self.settings)
         times, refused = (self._kept.times, self._kept.refused) if self._kept else (1, "")
-        started = Started(os.getpid(), told, time.time(), processes.boot_s(), mark, times, refused)
+        started = Started(os.getpid(), told, time.time(), processes.boot_s(), marks, times, refused)
         self.home.record(started)
         self.home.announce(Running(self.url, os.getpid(), __version__, now))
 
@@ -228,10 +229,13 @@ class Hub:
 
         telemetry.flush()
         logging.shutdown()
-        found = {key: (sourced.value, sourced.source) for key, sourced in self.settings.found.items()}
-        key = (self.settings.model.api_key, self.settings.found[KEY.key].source)
+        found, secrets = (
+            {key: (sourced.value, sourced.source) for key, sourced in some.items()}
+            for some in (self.settings.found, self.settings.secrets)
+        )
         times = self._kept.times if self._kept else 1
-        self._leave(Kept(self._lock, self.listener.fileno(), self.listener.getsockname()[1], times + 1, found, key))
+        port = self.listener.getsockname()[1]
+        self._leave(Kept(self._lock, self.listener.fileno(), port, times + 1, found, secrets))
 
 
 async def _answers(url: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mycelium_board.settings import GATE
 from mycelium_engine.settings import NONE, spending_settings
 from mycelium_gateway.auth_settings import AUTH_SETTINGS
+from mycelium_gateway.web_settings import WEB_SETTINGS
 from mycelium_hub import temporal_server
 from mycelium_hub.home import Home
 from mycelium_hub.nats_config import User
@@ -113,6 +114,7 @@ async def _gateway(given: Surroundings) -> Runtime:
         listener=given.listener,
         allowed_hosts=given.settings.allowed_hosts,
         auth=given.settings.auth,
+        web=given.settings.web,
         trusted_proxies=given.settings.trusted_proxies,
         services=dict.fromkeys(_asked(given.settings), 1),
         late=frozenset(part.name for part in late_parts(given.settings)),
@@ -121,8 +123,12 @@ async def _gateway(given: Surroundings) -> Runtime:
 
 
 def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
-    """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait."""
-    asked, found = _asked(given.settings), given.settings.found
+    """Every gateway takes calls from the one listening socket, so that a dead or frozen one holds none that wait.
+
+    What seals the web app's cookies goes by the environment of the gateways alone, which only their own user can read.
+    """
+    asked, found = _asked(given.settings), {**given.settings.found, **given.settings.secrets}
+    told = [setting for setting in (*AUTH_SETTINGS, *WEB_SETTINGS) if setting.key in found]
     if given.settings.replicas > 1:  # the only gateway need not ask itself
         asked = (*asked, "gateway")
     return {
@@ -131,7 +137,7 @@ def _gateway_settings(given: Surroundings, _replica: int) -> dict[str, str]:
         "gateway.listener": str(given.listener.fileno()),
         "gateway.allowed_hosts": ",".join(given.settings.allowed_hosts),
         # As the hub was started, whatever its file says by now: a blank is there, and means none.
-        **{setting.key: str(found[setting.key].value) or " " for setting in AUTH_SETTINGS if setting.key in found},
+        **{setting.key: str(found[setting.key].value) or " " for setting in told},
         "gateway.services": ",".join(f"{name}={given.settings.replicas}" for name in asked),
         "gateway.late": ",".join(part.name for part in late_parts(given.settings)),
     }
@@ -159,7 +165,10 @@ PARTS = (
     Part(User("board"), _board, "mycelium_board", _board_settings),
     Part(User("engine"), None, "mycelium_engine", _engine_settings),
     Part(
-        User("gateway", buckets=("gateway_waits", "gateway_presence")), _gateway, "mycelium_gateway", _gateway_settings
+        User("gateway", buckets=("gateway_waits", "gateway_presence", "gateway_sessions")),
+        _gateway,
+        "mycelium_gateway",
+        _gateway_settings,
     ),
 )
 NAMES = tuple(part.name for part in PARTS if part.start)

@@ -10,6 +10,7 @@ from mycelium_board.settings import BOARD_SETTINGS
 from mycelium_engine.settings import MODEL_SETTINGS, ModelSettings, misfits, model_settings, read_key
 from mycelium_gateway.auth_settings import AUTH_SETTINGS, auth_settings
 from mycelium_gateway.issuers import AuthSettings
+from mycelium_gateway.web_settings import WEB_SETTINGS, WebSettings, web_settings
 from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced, Value
@@ -76,6 +77,7 @@ SETTINGS = (
         unit="yes or no",
     ),
     *AUTH_SETTINGS,
+    *WEB_SETTINGS,
     *SEARCH_SETTINGS,
     *BOARD_SETTINGS,
     *MODEL_SETTINGS,
@@ -111,8 +113,7 @@ SETTINGS = (
         unit="url",
     ),
 )
-KEY = next(setting for setting in SETTINGS if setting.secret)
-KEY_FILE = "llm_api_key"  # in the home's folder of secrets; `mycelium config set` writes it
+SECRETS = tuple(setting for setting in SETTINGS if setting.secret)
 OF_CLIENTS = (
     "server",
     "rooms",
@@ -131,7 +132,7 @@ FLAGS = {  # by key, the flag of `mycelium up` that sets it
 
 @dataclass(frozen=True)
 class HubSettings:
-    """The settings with their values; `found` tells by key where each came from."""
+    """The settings with their values; `found` tells by key where each came from, with the secrets masked."""
 
     port: int
     host: str
@@ -144,9 +145,11 @@ class HubSettings:
     nats_servers: int = 1
     engines: bool = True
     auth: AuthSettings = field(default_factory=AuthSettings)
+    web: WebSettings = field(default_factory=WebSettings)
     trusted_proxies: str = ""
     model: ModelSettings = field(default_factory=ModelSettings)
     found: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
+    secrets: Mapping[str, Sourced] = field(default_factory=dict, compare=False, repr=False)
 
 
 def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | None = None) -> HubSettings:
@@ -158,15 +161,15 @@ def load(folder: Path, environ: Mapping[str, str], flags: Mapping[str, Value] | 
         found = kernel_settings.load(SETTINGS, folder, environ)
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
-    key = _key(found[KEY.key], folder)
-    return of(found | {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}, key)
+    secrets = _secrets(found, folder)
+    return of(found | {flag: Sourced(value, FLAGS[flag]) for flag, value in (flags or {}).items()}, secrets)
 
 
-def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
-    """The settings that these values make, with the model's key. Refuses values that don't go together."""
+def of(found: Mapping[str, Sourced], secrets: Mapping[str, Sourced]) -> HubSettings:
+    """The settings that these values make, with the secrets, by their keys. Refuses values that don't go together."""
     for _key_of, trouble in troubles(found):
         raise Refused(trouble)
-    values = {name: sourced.value for name, sourced in found.items()}
+    values = {name: sourced.value for name, sourced in {**found, **secrets}.items()}
     return HubSettings(
         port=int(found["runtime.backend_port"].value),
         host=str(found["runtime.bind_addr"].value),
@@ -179,9 +182,11 @@ def of(found: Mapping[str, Sourced], key: Sourced) -> HubSettings:
         nats_servers=int(found["runtime.nats_servers"].value),
         engines=bool(found["runtime.engines"].value),
         auth=auth_settings(values),
+        web=web_settings(values),
         trusted_proxies=str(values["runtime.trusted_proxies"]),
-        model=model_settings(values, str(key.value)),
-        found={**found, KEY.key: Sourced(masked(str(key.value)), key.source)},
+        model=model_settings(values, str(values["llm.api_key"])),
+        found={**found, **hidden(secrets)},
+        secrets=dict(secrets),
     )
 
 
@@ -200,14 +205,31 @@ def masked(secret: str) -> str:
     return f"…{secret[-4:]}" if len(secret) > SHOWN_FROM else "…" if secret else ""
 
 
-def _key(found: Sourced, folder: Path) -> Sourced:
-    """The key of the model: from the environment, else its own file, else `config.toml`, where it should not be."""
-    kept = "" if found.source in KEY.environment else read_key(str(folder / "secrets" / KEY_FILE))
-    return Sourced(kept, f"secrets/{KEY_FILE}") if kept else found
+def hidden(secrets: Mapping[str, Sourced]) -> dict[str, Sourced]:
+    """The same, as they may be shown."""
+    return {key: Sourced(masked(str(sourced.value)), sourced.source) for key, sourced in secrets.items()}
 
 
-def written(folder: Path) -> tuple[dict[str, Sourced], Sourced]:
-    """What the files of one home say, and the model's key, whatever the environment says; defaults where they don't.
+def secret_file(setting: Setting) -> str:
+    """The file of a secret in the home's folder of them; `mycelium config set` writes it."""
+    return setting.key.replace(".", "_")
+
+
+def _secrets(found: Mapping[str, Sourced], folder: Path) -> dict[str, Sourced]:
+    """Each secret: from the environment, else its own file, else `config.toml`, where it should not be."""
+    return {setting.key: _secret(setting, found[setting.key], folder) for setting in SECRETS}
+
+
+def _secret(setting: Setting, found: Sourced, folder: Path) -> Sourced:
+    name = secret_file(setting)
+    kept = "" if found.source in setting.environment else read_key(str(folder / "secrets" / name))
+    if kept and (wrong := setting.fault(kept) if setting.fault else ""):
+        raise Refused(f"{setting.key} in secrets/{name}: {wrong}")
+    return Sourced(kept, f"secrets/{name}") if kept else found
+
+
+def written(folder: Path) -> tuple[dict[str, Sourced], dict[str, Sourced]]:
+    """What the files of one home say, and its secrets, whatever the environment says; defaults where they don't.
 
     Refuses a file or a value that can't be read.
     """
@@ -215,4 +237,4 @@ def written(folder: Path) -> tuple[dict[str, Sourced], Sourced]:
         found = kernel_settings.load(SETTINGS, folder, {})
     except kernel_settings.BadSetting as error:
         raise Refused(str(error)) from None
-    return found, _key(found[KEY.key], folder)
+    return found, _secrets(found, folder)

@@ -19,7 +19,6 @@ from pathlib import Path
 from mycelium_engine.settings import read_key
 from mycelium_hub.home import Home, write_private
 from mycelium_hub.roster import Member, Roster
-from mycelium_hub.settings import KEY_FILE
 from mycelium_hub.supervisor import ChildCommand
 
 TEMPORAL = "temporal"
@@ -27,6 +26,7 @@ NAMESPACE = "mycelium"
 KEY_BYTES = 32
 LOOK_S = 0.1
 # The preface of HTTP/2 and an empty SETTINGS frame: a server that turns answers with its own settings.
+MODEL_KEY = "llm_api_key"  # where `mycelium config set` keeps it, below the folder of secrets
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 FRAME_HEAD = 9
 
@@ -50,7 +50,7 @@ def key_file(home: Home) -> Path:
 
 def told_key(home: Home, key: str) -> Path:
     """The file in which the engine service finds the model's key: the home's own, or one while it was set elsewhere."""
-    kept, told = home.secrets / KEY_FILE, home.run / KEY_FILE
+    kept, told = home.secrets / MODEL_KEY, home.run / MODEL_KEY
     if not key or read_key(str(kept)) == key:
         told.unlink(missing_ok=True)
         return kept

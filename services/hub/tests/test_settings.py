@@ -110,3 +110,39 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("port = = 1")
     with pytest.raises(Refused, match=r"config\.toml can't be read: .*line 1"):
         load(tmp_path, {})
+
+
+SESSION = "only-for-tests-0123456789abcdef-WXYZ"
+
+
+def test_each_secret_has_a_file_of_its_own_and_is_shown_by_its_end(tmp_path: Path) -> None:
+    """The environment wins over the file, the file over `config.toml`; nothing that is told holds it whole."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "config.toml").write_text(
+        f"[oidc]\nissuer = 'https://sso.example'\n[auth]\nsession_secret = '{SESSION}-file'\n"
+    )
+    found = load(tmp_path, {})
+    assert found.web.session_secret == f"{SESSION}-file"
+    (tmp_path / "secrets" / "auth_session_secret").write_text(f"{SESSION}\n")
+    (tmp_path / "secrets" / "oidc_client_secret").write_text("of-the-client-1234\n")
+    found = load(tmp_path, {})
+    assert (found.web.session_secret, found.web.client_secret) == (SESSION, "of-the-client-1234")
+    assert found.web.is_on
+    assert (found.found["auth.session_secret"].value, found.found["auth.session_secret"].source) == (
+        "…WXYZ",
+        "secrets/auth_session_secret",
+    )
+    assert load(tmp_path, {"AUTH_SESSION_SECRET": "e" * 40}).web.session_secret == "e" * 40
+    assert SESSION not in repr(found)
+    assert "of-the-client" not in repr(found)
+
+
+def test_a_secret_that_cant_be_is_refused_without_being_repeated(tmp_path: Path) -> None:
+    """Too short to seal anything with, or with characters that no file should hold."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "auth_session_secret").write_text("short-words\n")
+    wrong = ({}, {"AUTH_SESSION_SECRET": "short-words"}, {"AUTH_SESSION_SECRET": "short-words\x07" + "x" * 40})
+    for environ in wrong:
+        with pytest.raises(Refused, match="session_secret") as refused:
+            load(tmp_path, environ)
+        assert "short-words" not in str(refused.value)

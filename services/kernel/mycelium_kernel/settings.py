@@ -124,9 +124,11 @@ def _typed(setting: Setting, raw: object, source: str) -> Value:
         return _tables(setting, raw, source)
     if setting.kind == "str":
         if isinstance(raw, list | dict):
-            raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text")
+            seen = "not shown" if setting.secret else repr(raw)
+            raise BadSetting(f"{setting.key} is {seen} in {source}: use a text")
         if CONTROL.search(str(raw)):
-            raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a text without control characters")
+            seen = "not shown" if setting.secret else repr(raw)
+            raise BadSetting(f"{setting.key} is {seen} in {source}: use a text without control characters")
         return str(raw).lower() if setting.choices else str(raw)
     if isinstance(raw, bool):
         raise BadSetting(f"{setting.key} is {raw!r} in {source}: use a number")

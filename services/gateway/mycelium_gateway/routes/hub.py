@@ -83,14 +83,21 @@ def _auth(gateway: Gateway) -> shapes.Json:
         "issuers": [issuer.issuer for issuer in auth.issuers],
         "audience": auth.audience or None,
         "localhost_bypass": auth.localhost_bypass,
-        "warnings": [*auth.warnings(), *gateway.tokens.troubles()],
+        "web": gateway.web.is_on,
+        "warnings": _sign_in_warnings(gateway),
     }
+
+
+def _sign_in_warnings(gateway: Gateway) -> list[str]:
+    """What is set and should not stay so, and whose keys can't be had."""
+    auth = gateway.settings.auth
+    return [*auth.warnings(), *gateway.settings.web.warnings(auth), *gateway.tokens.troubles()]
 
 
 def _risks(gateway: Gateway) -> list[str]:
     """What the hub's owner has insisted on and should not forget."""
     if gateway.settings.auth.enabled:
-        return [f"sign-in: {line}" for line in (*gateway.settings.auth.warnings(), *gateway.tokens.troubles())]
+        return [f"sign-in: {line}" for line in _sign_in_warnings(gateway)]
     if is_loopback(gateway.settings.host):
         return []
     return [f"nobody has to sign in, and other machines reach {gateway.settings.host} (auth.insecure)"]

@@ -55,6 +55,9 @@ class Auth(Shape):
     localhost_bypass: bool = Field(
         False, description="Whether the hub's own machine needs no token; absent with sign-in off."
     )
+    web: bool = Field(
+        False, description="Whether people can sign in by a browser (`/api/auth/login`); absent with sign-in off."
+    )
     warnings: list[str] = Field(default_factory=list, description="What should not stay so; absent with sign-in off.")
 
 
