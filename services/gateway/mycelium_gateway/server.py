@@ -81,7 +81,8 @@ def bind(settings: GatewaySettings) -> socket.socket:
     if settings.listener is not None:
         return settings.listener.dup()
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Said to be TCP, which asyncio must read there to send answers at once; without, each small one waits 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
