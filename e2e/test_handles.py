@@ -44,7 +44,7 @@ def test_letters_of_other_alphabets_are_refused_wherever_a_handle_is_taken(room:
 
 @requirement("handles:reserved")
 @pytest.mark.parametrize(
-    "handle", ["system", "Hub", "all", "everyone", "here", "board", "aligner", "worker", "a11", "b0ard"]
+    "handle", ["system", "Hub", "all", "everyone", "here", "board", "aligner", "worker", "a11", "b0ard", "operator"]
 )
 def test_names_of_the_hub_are_nobodys(machine: Machine, room: Room, handle: str) -> None:
     """Neither an agent's nor a person's; an engine is called like an engine."""

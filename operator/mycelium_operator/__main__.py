@@ -36,7 +36,7 @@ async def run(given: OperatorSettings) -> None:
         cluster = Cluster(to_cluster, Access(server))
         if not await cluster.knows_rooms():
             sys.exit("the cluster does not know Rooms: helm install mycelium-crds charts/mycelium-crds")
-        operator = Operator(Hub(to_hub, given.gateway), cluster, _now)
+        operator = Operator(Hub(to_hub, given.gateway, given.token_file), cluster, _now)
         await kopf.operator(
             registry=handlers.registry(operator, kopf.login_with_service_account, given.resync_s),
             namespaces=[given.namespace],

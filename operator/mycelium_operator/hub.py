@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from mycelium_operator import names
 from mycelium_operator.desired import Found, Json
 
 TIMEOUT = aiohttp.ClientTimeout(total=20)
+UNKNOWN = 401
 TRY_AGAIN = frozenset({408, 429, 502, 503, 504, 507})
 
 
@@ -29,11 +31,12 @@ class Refused(Exception):
 
 
 class Hub:
-    """The gateway at `url`, asked in the operator's name."""
+    """The gateway at `url`, asked in the operator's name, with the token in a file where everybody signs in."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, token_file: str = "") -> None:
         self._session = session
         self._url = url.rstrip("/")
+        self._token_file = token_file
 
     async def find(self, room: str) -> Found | None:
         """The room of that name or id as the operator sees it; None when it is not there, or is others' alone."""
@@ -93,7 +96,7 @@ class Hub:
         self, method: str, *parts: str, body: Json | None = None, key: str = "", query: dict[str, str] | None = None
     ) -> Any:
         url = f"{self._url}/api/{'/'.join(quote(part, safe='') for part in parts)}"
-        headers = {"Mycelium-Handle": names.HANDLE, **({"Idempotency-Key": key} if key else {})}
+        headers = {"Mycelium-Handle": names.HANDLE, **({"Idempotency-Key": key} if key else {}), **self._signed_in()}
         try:
             async with self._session.request(
                 method, yarl.URL(url, encoded=True), json=body, headers=headers, params=query, timeout=TIMEOUT
@@ -102,8 +105,20 @@ class Hub:
                 if answer.ok:
                     return said
                 detail = str((said or {}).get("detail") or f"{method} {url}: {answer.status}")
+                if answer.status == UNKNOWN:
+                    raise Away(f"the gateway does not know the operator ({detail}): both read one secret, restart both")
                 if answer.status in TRY_AGAIN or answer.status >= 500:
                     raise Away(detail)
                 raise Refused(str((said or {}).get("slug", answer.status)), detail)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise Away(f"{self._url} can't be reached: {error or type(error).__name__}") from error
+
+    def _signed_in(self) -> dict[str, str]:
+        """Read for each call: the kubelet writes a new token where the secret has one."""
+        if not self._token_file:
+            return {}
+        try:
+            token = Path(self._token_file).read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as error:
+            raise Away(f"the operator's token can't be read: {error}") from error
+        return {"Authorization": f"Bearer {token}"}

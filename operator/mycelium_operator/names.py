@@ -6,7 +6,7 @@ API_VERSION = f"{GROUP}/{VERSION}"
 ROOM, ROOMS = "Room", "rooms"
 
 MANAGER = "mycelium-operator"  # who owns the fields that are applied, and reports events
-HANDLE = "operator"  # who the operator is in the hub
+HANDLE = "operator"  # who the operator is in the hub, and nobody else
 FINALIZER = f"{GROUP}/room"
 
 DELETE, RETAIN = "Delete", "Retain"

@@ -12,6 +12,8 @@ class OperatorSettings:
 
     # The gateway's address.
     gateway: str
+    # The file with the token by which the gateway knows the operator; empty where nobody has to sign in.
+    token_file: str
     # The namespace whose rooms are this hub's.
     namespace: str
     # Seconds between two looks at a room that nobody changed.
@@ -26,6 +28,7 @@ def load(environment: Mapping[str, str]) -> OperatorSettings:
     """Read the environment; raises `KeyError` for what has no default."""
     return OperatorSettings(
         gateway=environment["MYCELIUM_OPERATOR_GATEWAY"],
+        token_file=environment.get("MYCELIUM_OPERATOR_TOKEN_FILE", ""),
         namespace=environment["MYCELIUM_OPERATOR_NAMESPACE"],
         resync_s=float(environment.get("MYCELIUM_OPERATOR_RESYNC_S", "60")),
         probe_host=environment.get("MYCELIUM_SERVICE_PROBE_HOST", "127.0.0.1"),

@@ -31,8 +31,9 @@ BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # letters and marks t
 ROOM_NAME_CHARACTERS = 100
 ROOM_NAME_BYTES = 255
 UNSPOKEN_HANDLES = frozenset({"all", "hub", "system"})  # never anybody's, so nobody speaks as one either
+OPERATOR = "operator"  # who makes rooms from the objects of a cluster
 # Handles that nobody gets: the hub's own, and words that address everybody.
-HUB_HANDLES = UNSPOKEN_HANDLES | {"board", "everyone", "here", "memory", "mycelium"}
+HUB_HANDLES = UNSPOKEN_HANDLES | {"board", "everyone", "here", "memory", "mycelium", OPERATOR}
 # The kinds of engines. An engine may be called so, and nobody else: who asks @aligner means the hub's.
 ENGINE_HANDLES = frozenset({"aligner", "conductor", "hello", "persona", "synthesizer", "verifier", "worker"})
 

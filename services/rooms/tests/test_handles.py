@@ -33,7 +33,9 @@ def test_letters_of_other_alphabets_are_no_handles(demo: Hub, handle: str) -> No
     demo.refused("handle.invalid", pb.PostMessageRequest(room="demo", content="hello"), handle)
 
 
-@pytest.mark.parametrize("handle", ["system", "HUB", "everyone", "board", "aligner", "worker", "b0ard", "a11"])
+@pytest.mark.parametrize(
+    "handle", ["system", "HUB", "everyone", "board", "aligner", "worker", "b0ard", "a11", "operator"]
+)
 def test_names_of_the_hub_are_given_to_nobody(demo: Hub, handle: str) -> None:
     """Neither to agents nor to people."""
     demo.refused("handle.invalid", pb.SaveMemberRequest(room="demo", handle=handle))
