@@ -29,8 +29,6 @@ class GatewaySettings:
     web: WebSettings = field(default_factory=WebSettings)
     # The digest of the token by which a cluster's operator is known; empty: there is none.
     operator_digest: str = field(default="", repr=False)
-    # The digest of the token by which a cluster's operator is known; empty: there is none.
-    operator_digest: str = field(default="", repr=False)
     # Proxies whose word about the scheme is believed, as in the setting; empty: those of this machine.
     trusted_proxies: str = ""
     # Services that /health asks, and how many replicas of each have to answer.
