@@ -126,7 +126,7 @@ def read_on(stream: Stream) -> None:
 def test_what_lasts_ends_with_its_token(own_guarded: Hub, idp: OidcServer, unique: Unique) -> None:
     """A wait is answered as if nothing had come, a stream ends; what comes then is had with the next token."""
     team = Team(own_guarded, idp, unique)
-    idp.tokens_live(3)
+    idp.tokens_live(5)
     try:
         short = Api(own_guarded.url, idp.user_token(team.bob))
     finally:
