@@ -141,7 +141,11 @@ def test_a_secret_that_cant_be_is_refused_without_being_repeated(tmp_path: Path)
     """Too short to seal anything with, or with characters that no file should hold."""
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "auth_session_secret").write_text("short-words\n")
-    wrong = ({}, {"AUTH_SESSION_SECRET": "short-words"}, {"AUTH_SESSION_SECRET": "short-words\x07" + "x" * 40})
+    wrong: tuple[dict[str, str], ...] = (
+        {},
+        {"AUTH_SESSION_SECRET": "short-words"},
+        {"AUTH_SESSION_SECRET": "short-words\x07" + "x" * 40},
+    )
     for environ in wrong:
         with pytest.raises(Refused, match="session_secret") as refused:
             load(tmp_path, environ)
