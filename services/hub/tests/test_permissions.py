@@ -195,7 +195,7 @@ async def test_a_service_arms_its_timers_and_hears_them(server: Server) -> None:
     await connection.close()
 
 
-@pytest.mark.parametrize("name", ["gateway_waits", "gateway_presence"])
+@pytest.mark.parametrize("name", ["gateway_waits", "gateway_presence", "gateway_sessions"])
 async def test_the_buckets_owner_writes_and_others_watch(rooms: Caller, gateway: Caller, name: str) -> None:
     """The gateway's open waits and what it heard of presence are seen by rooms, which can't change them."""
     bucket = await gateway.client.jetstream().create_key_value(KeyValueConfig(bucket=name, storage=StorageType.MEMORY))
