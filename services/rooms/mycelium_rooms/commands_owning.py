@@ -54,11 +54,20 @@ def check_user(handle: str, context: Context, *, is_there: bool) -> None:
 
 def check_deletion(room: RoomRow, context: Context, *, is_member: bool) -> None:
     """Refuse who did not create the room; one that nobody is known to have created is its members'."""
+    _check_keeper(room, context, "to delete", is_member=is_member)
+
+
+def check_privacy(room: RoomRow, context: Context, *, is_member: bool) -> None:
+    """Refuse the same who would hide the room or open it: who joins could else shut all others out, or let them in."""
+    _check_keeper(room, context, "to hide or open", is_member=is_member)
+
+
+def _check_keeper(room: RoomRow, context: Context, what: str, *, is_member: bool) -> None:
     caller = handle_of(context)
     if not context.actor.proven or (caller == room.created_by if room.created_by else is_member):
         return
     whose = f"@{room.created_by}'s" if room.created_by else "its members'"
-    raise foreign(f"{room.name!r} is {whose} to delete, and you are @{caller}")
+    raise foreign(f"{room.name!r} is {whose} {what}, and you are @{caller}")
 
 
 def _whose(handle: str, owner: str) -> str:

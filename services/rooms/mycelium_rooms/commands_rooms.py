@@ -10,7 +10,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
-from mycelium_rooms.commands_owning import check_deletion
+from mycelium_rooms.commands_owning import check_deletion, check_privacy
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
 from mycelium_rooms.model import RoomRow, settled_room
 
@@ -59,7 +59,7 @@ def answer_create(event: events_pb2.RoomCreated, _sequence: int) -> service_pb2.
 
 
 def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, context: Context) -> Fact | Done:
-    """Refused when the room is gone, or would be for who makes it private."""
+    """Refused when the room is gone, or would be for who makes it private, or is not theirs to hide or open."""
     state = loaded.entity.state
     if state is None:
         raise _just_deleted(loaded.room)
@@ -70,6 +70,8 @@ def change_room(loaded: Settings, request: service_pb2.ChangeRoomRequest, contex
         return Done(service_pb2.ChangeRoomResponse(room=room))
     if private and not room.private and not loaded.is_member:
         raise _would_vanish(loaded.room, speaker(context))
+    if private != room.private:
+        check_privacy(loaded.room, context, is_member=loaded.is_member)
     event = events_pb2.RoomChanged(
         room_id=room.id,
         title=title,

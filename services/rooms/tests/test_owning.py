@@ -126,14 +126,25 @@ def test_a_room_is_deleted_by_who_made_it(proven: Hub) -> None:
     assert may(proven, pb.DeleteRoomRequest(room="old")) == {"stray"}
 
 
-def test_a_room_is_hidden_and_opened_by_its_members(proven: Hub) -> None:
-    """identity: its title is for all who see it."""
+def test_a_room_is_hidden_and_opened_by_who_made_it(proven: Hub) -> None:
+    """identity: who joins shuts nobody out and lets nobody in; its title is for all who see it."""
     assert may(proven, pb.ChangeRoomRequest(room="demo", title="Demo")) == set(EVERYBODY)
     with pytest.raises(Refusal, match="would not see it any more"):
         proven.decide(pb.ChangeRoomRequest(room="demo", private=True), "eve")
-    proven.ask(pb.ChangeRoomRequest(room="demo", private=True), "stray")
+    for member in ("stray", "kim"):
+        proven.refused("record.foreign", pb.ChangeRoomRequest(room="demo", private=True), member)
+    proven.ask(pb.ChangeRoomRequest(room="demo", private=True), "avery")
     proven.refused("room.not_found", pb.ChangeRoomRequest(room="demo", private=False), "eve")
-    proven.ask(pb.ChangeRoomRequest(room="demo", private=False), "kim")
+    proven.refused("record.foreign", pb.ChangeRoomRequest(room="demo", private=False), "stray")
+    proven.ask(pb.ChangeRoomRequest(room="demo", private=True, title="Hidden"), "stray")
+    proven.ask(pb.ChangeRoomRequest(room="demo", private=False), "avery")
+
+
+def test_a_room_of_nobody_is_hidden_by_its_members(proven: Hub) -> None:
+    """From before anybody signed in."""
+    proven.ask(pb.CreateRoomRequest(name="old"), "")
+    proven.agent("stray", room="old", by="lee")
+    proven.ask(pb.ChangeRoomRequest(room="old", private=True), "stray")
 
 
 def test_a_stranger_is_not_told_that_a_record_is_somebodys(proven: Hub) -> None:

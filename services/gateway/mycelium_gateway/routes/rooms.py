@@ -56,7 +56,9 @@ async def get_room(room: str, call: Caller) -> Response:
     "/{room}",
     response_model=schemas.Room,
     summary="Set a room's title or privacy, or the caller's own folder for it",
-    responses=problems.responses("room.not_found", "handle.mismatch", "handle.unregistered", *problems.WRITING),
+    responses=problems.responses(
+        "room.not_found", "handle.mismatch", "handle.unregistered", "record.foreign", *problems.WRITING
+    ),
 )
 async def change_room(room: str, body: schemas.RoomChange, call: Caller) -> Response:
     caller, sequence = call.by(body.handle), 0
