@@ -14,6 +14,8 @@ from typing import Any
 from mycelium_gateway import peers
 from mycelium_gateway.identity import AGENT, USER
 from mycelium_gateway.issuers import HANDLE_CLAIM, ROLE_CLAIM, AuthSettings, Issuer
+from mycelium_kernel import names
+from mycelium_kernel.errors import Refusal
 from mycelium_kernel.settings import Setting, Value, is_web_address
 
 FIELDS = tuple(field.name for field in fields(Issuer))
@@ -65,6 +67,19 @@ def _claim(written: str) -> str:
     return "" if written.strip() else "use the name of a claim"
 
 
+def _handles(written: str) -> str:
+    """What is wrong with a list of handles."""
+    try:
+        _folded(written)
+    except Refusal as refusal:
+        return refusal.detail
+    return ""
+
+
+def _folded(written: str) -> frozenset[str]:
+    return frozenset(names.handle(one) for one in written.replace(",", " ").split())
+
+
 AUTH_SETTINGS = (
     Setting(
         "auth.enabled", "bool", False,
@@ -104,6 +119,11 @@ AUTH_SETTINGS = (
         unit="seconds", least=1, most=86_400,
     ),
     Setting(
+        "auth.operators", "str", "",
+        "Who of those that sign in may bring rooms from bundles, which say what others have said; parted by commas.",
+        unit="handles", fault=_handles,
+    ),
+    Setting(
         "runtime.trusted_proxies", "str", "",
         "Proxies whose X-Forwarded-Proto is believed: addresses or networks parted by commas, * for every one; empty: "
         "those of this machine.",
@@ -126,4 +146,5 @@ def auth_settings(values: Mapping[str, Value]) -> AuthSettings:
         role_claim=str(values["auth.role_claim"]),
         leeway_s=float(values["auth.leeway_s"]),
         jwks_ttl_s=float(values["auth.jwks_ttl_s"]),
+        operators=_folded(str(values["auth.operators"])),
     )

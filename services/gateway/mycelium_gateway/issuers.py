@@ -35,6 +35,8 @@ class AuthSettings:
     role_claim: str = ROLE_CLAIM
     leeway_s: float = 60.0
     jwks_ttl_s: float = 300.0
+    # Who may do from anywhere what else only whoever calls on the hub's own machine may.
+    operators: frozenset[str] = frozenset()
 
     def warnings(self) -> list[str]:
         """What is set and should not stay so, a line each; `/health` and the hub's log say it."""

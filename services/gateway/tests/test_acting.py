@@ -187,3 +187,9 @@ async def test_a_bundle_is_brought_in_by_the_operator_alone(
         for headers in ({}, bearer(alice.token)):
             read = await door.http.post("/api/rooms/import?name=copy", content=b"{}", headers=headers)
             assert told(read) == (422, "room.import_refused")
+    named = signed.settings(idp, operators=frozenset({"alice"}))
+    async with opened(nats_server, named) as door:
+        for handle, expected in (("alice", (422, "room.import_refused")), ("mallory", (403, "auth.refused"))):
+            headers = bearer(idp.user_token(handle))
+            read = await door.http.post("/api/rooms/import?name=copy", content=b"{}", headers=headers)
+            assert told(read) == expected, handle

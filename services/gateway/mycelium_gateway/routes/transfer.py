@@ -14,11 +14,10 @@ from starlette.types import Scope
 from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import transfer_pb2
 from mycelium_gateway import bundle, peers, problems, shapes
-from mycelium_gateway.actor import Caller
+from mycelium_gateway.actor import Call, Caller
 from mycelium_gateway.answers import answer
 from mycelium_gateway.peers import TrustedProxies
 from mycelium_gateway.schemas.rooms import Room
-from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.transfer import Export, Import
 from mycelium_kernel.errors import Refusal
 
@@ -53,7 +52,7 @@ async def export_room(
     description=(
         "Packed or not. Nobody sees the room before it is complete; a bundle that was cut or altered makes none. For "
         "who made the room or is a member of it, and for the hub's operator: whoever calls on its own machine. With "
-        "sign-in on it is for the operator alone, since a bundle says what others have said."
+        "sign-in on it is for operators alone (`auth.operators`), since a bundle says what others have said."
     ),
     openapi_extra={"requestBody": {"required": True, "content": BUNDLE}},
     responses=problems.responses(
@@ -65,9 +64,9 @@ async def export_room(
 async def import_room(
     request: Request, call: Caller, name: Annotated[str, Query(description="Its name; without, as in the bundle.")] = ""
 ) -> Response:
-    operator = is_operator(request.scope, call.gateway.settings)
+    operator = is_operator(request.scope, call)
     if call.identity and not operator:
-        detail = "a bundle says what others have said: bring it in on the hub's own machine, as its operator"
+        detail = f"a bundle says what others have said, and @{call.identity.handle} is none of auth.operators"
         raise Refusal("auth.refused", detail)
     limit = call.gateway.settings.bundle_bytes
     length = request.headers.get("content-length", "")
@@ -82,7 +81,10 @@ async def import_room(
     return answer(shapes.room(room), 201, sequence=sequence, location=location)
 
 
-def is_operator(scope: Scope, settings: GatewaySettings) -> bool:
-    """Whether it was asked on the hub's own machine; with sign-in on only where that is enough to be let in."""
+def is_operator(scope: Scope, call: Call) -> bool:
+    """Whether the caller runs the hub: by the setting, or as somebody on its machine where that lets everybody in."""
+    settings = call.gateway.settings
+    if call.identity and not call.identity.room_id and call.identity.handle in settings.auth.operators:
+        return True
     may_be = settings.auth.localhost_bypass or not settings.auth.enabled
     return may_be and peers.is_local(scope, TrustedProxies(settings.trusted_proxies))
