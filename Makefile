@@ -112,19 +112,20 @@ TAG ?= dev
 NAMESPACE ?= mycelium
 IMAGES := gateway rooms memory board engine operator nats temporal
 ARCHIVES := $(IMAGES:%=build/images/%.tar)
+ISSUER := build/issuer/oidc.tar
 ON_CLUSTER = export CLUSTER="$(CLUSTER)" PATH="$(CLUSTER_BIN):$$PATH" KUBECONFIG="$$("$(CLUSTER)" kubeconfig)";
 
 .PHONY: images cluster-up test-cluster bench-cluster cluster-down
 images: $(ARCHIVES) ## the image of each service, as archives in build/images
 
-cluster-up: $(ARCHIVES) ## start the cluster and install a hub on it
+cluster-up: $(ARCHIVES) ## start the cluster and install a hub on it, without sign-in
 	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
 	@$(ON_CLUSTER) helm upgrade --install mycelium-crds charts/mycelium-crds --namespace mycelium-crds --create-namespace
 	@$(ON_CLUSTER) helm upgrade --install mycelium charts/mycelium --namespace $(NAMESPACE) --create-namespace \
-		--set image.tag=$(TAG) --wait --timeout 10m
+		--set image.tag=$(TAG) --set auth.insecure=true --wait --timeout 10m
 
-test-cluster: setup $(ARCHIVES) ## install, use, break, upgrade and uninstall it on the cluster
-	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES)
+test-cluster: setup $(ARCHIVES) $(ISSUER) ## install, use, break, upgrade and uninstall it on the cluster
+	@$(ON_CLUSTER) sh charts/up.sh $(ARCHIVES) $(ISSUER)
 	@$(ON_CLUSTER) TAG="$(TAG)" python -m pytest e2e/cluster -m cluster $(ARGS)
 
 bench-cluster: setup $(ARCHIVES) ## how large the images are, and how long an install takes
@@ -142,6 +143,14 @@ image_files = $(shell git ls-files --cached --others --exclude-standard $(call i
 $(ARCHIVES): build/images/%.tar: Dockerfile .dockerignore charts/image.sh .ci/uv requirements.lock $$(call image_files,$$*)
 	@echo "building the image of $* ..."
 	@CLUSTER="$(CLUSTER)" sh charts/image.sh $* localhost/mycelium-$*:$(TAG) $@ $(call image_parts,$*)
+
+# The issuer at which tests sign in on the cluster; it is part of no hub.
+$(ISSUER): $(OIDC)/Dockerfile $(OIDC)/provider.mjs $(OIDC)/node_modules/.ready
+	@echo "building the image of the issuer ..."
+	@mkdir -p $(@D)
+	@if command -v "$(CLUSTER)" > /dev/null; then "$(CLUSTER)" build-image localhost/mycelium-oidc:$(TAG) $(OIDC) $@; \
+	else docker build --quiet --tag localhost/mycelium-oidc:$(TAG) $(OIDC) \
+		&& docker save --output $@ localhost/mycelium-oidc:$(TAG); fi
 
 # --- writing it -------------------------------------------------------------------------------------------------------
 

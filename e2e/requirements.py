@@ -349,6 +349,13 @@ LISTED = (
     _R("cluster:log-restarts", "O1", "A restart of the log under load fails no acknowledged post.", "D §4"),
     _R("cluster:three-servers", "O1", "A hub on three NATS servers goes on when one is killed.", "I What must be true"),
     _R("cluster:secrets", "O1", "What the first install made secret is kept by an upgrade.", "I What must be true"),
+    _R("cluster:sign-in:said", "O1", "That everybody signs in is said by the notes and by /health; `helm test` is refused without a token.", "I What must be true"),
+    _R("cluster:sign-in:converse", "O1", "Two agents with credentials of an issuer in the cluster converse through the Service.", "I What must be true"),
+    _R("cluster:sign-in:refused", "O1", "Who has no token gets 401: with forged headers of proxies, and on the gateway's own machine.", "I What must be true"),
+    _R("cluster:sign-in:operator", "O1", "The operator signs in by a secret of its own; nobody else is the operator.", "I What must be true"),
+    _R("cluster:sign-in:network", "O1", "The gateway reaches the issuer, no other pod does.", "I What must be true"),
+    _R("cluster:sign-in:web", "O1", "People are sent to the address of the issuer that browsers reach.", "I What a user gets"),
+    _R("cluster:sign-in:kept", "O1", "Secrets of signing in are kept by an upgrade.", "I What must be true"),
     _R("cluster:uninstall", "O1", "Uninstall leaves nothing.", "I Proof"),
     # O3 · the hub on one machine
     _R("hub:up:ready", "O3", "`up` on an empty home starts the hub, prints its address and writes it down.", "D §8"),

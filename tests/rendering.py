@@ -15,6 +15,11 @@ ROOT = Path(__file__).parent.parent
 CHART, CRDS = ROOT / "charts/mycelium", ROOT / "charts/mycelium-crds"
 Json = dict[str, Any]
 
+ISSUER = "https://id.example.com/realms/team"
+_INSIDE = {"issuer": "https://agents.example.com", "jwks_url": "http://dex.auth:5556/keys", "role": "agent"}
+SIGN_IN: Json = {"enabled": True, "audience": "mycelium", "issuers": [{"issuer": ISSUER, "role": "user"}, _INSIDE]}
+WEB: Json = {**SIGN_IN, "web": {"issuer": ISSUER}}
+
 
 def engine() -> Any:
     """Helm's engine; a machine for which there is no wheel skips, and says that nothing was rendered."""
@@ -24,8 +29,12 @@ def engine() -> Any:
 
 
 def rendered(values: Mapping[str, Any] | None = None, chart: Path = CHART) -> list[Json]:
-    """Every object of the chart with these values over its own, NOTES left out."""
-    return [json.loads(text) for text in _rendered(json.dumps(values or {}), chart)]
+    """Every object of the chart with these values over its own, NOTES left out; without sign-in unless they say it."""
+    return [json.loads(text) for text in _rendered(json.dumps(_said(values)), chart)]
+
+
+def _said(values: Mapping[str, Any] | None) -> Json:
+    return {"auth": {"insecure": True}, **(values or {})}
 
 
 @functools.cache
@@ -44,7 +53,7 @@ def _objects(values: Json, chart: Path) -> Iterator[Json]:
 def notes(values: Mapping[str, Any] | None = None) -> str:
     """What `helm install` says at its end."""
     with engine().Chart.load(str(CHART)) as loaded:
-        files: dict[str, str] = loaded.render(values or {}, name="mycelium", namespace="hub")
+        files: dict[str, str] = loaded.render(_said(values), name="mycelium", namespace="hub")
     return next(text for name, text in files.items() if name.endswith("NOTES.txt"))
 
 
@@ -60,3 +69,15 @@ def pods(objects: list[Json]) -> Iterator[tuple[str, Json]]:
         pod = one if one["kind"] == "Pod" else one["spec"].get("template") if "spec" in one else None
         if pod and "containers" in pod.get("spec", {}):
             yield pod["metadata"]["labels"]["app.kubernetes.io/component"], pod
+
+
+def values() -> Json:
+    """The chart's own values."""
+    loaded: Json = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def environment(workload: Json) -> dict[str, str]:
+    """What a workload's container has in its environment, secrets left empty."""
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return {one["name"]: one.get("value", "") for one in container["env"]}

@@ -20,7 +20,7 @@ from mycelium_hub import nats_config
 from mycelium_hub.services import PARTS
 from mycelium_kernel import program
 from mycelium_operator import settings as operator_settings
-from tests.rendering import CHART, CRDS, ROOT, Json, engine, notes, only, pods, rendered
+from tests.rendering import CHART, CRDS, ROOT, SIGN_IN, WEB, Json, engine, environment, only, pods, rendered, values
 
 VERSIONS = ("1.30", "1.35")  # the oldest that the chart allows, and the one that it is tried on
 EXTERNAL = {
@@ -34,15 +34,12 @@ VARIANTS: dict[str, Json] = {
     "a model": {"llm": {"model": "anthropic/claude", "existingSecret": "model"}},
     "no policies": {"network": {"policies": False}},
     "one of each": {"services": {part.name: {"replicas": 1} for part in PARTS}},
+    "sign-in": {"auth": SIGN_IN},
+    "sign-in to the web app": {"auth": WEB},
     "pulled": {"image": {"registry": "example.com/x", "tag": "1", "pullSecrets": ["pull"]}},
 }
 OWN_IMAGES = {part.name for part in PARTS} | {"operator"}
 IMAGES = OWN_IMAGES | {"nats", "temporal"}
-
-
-def values() -> Json:
-    loaded: Json = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
-    return loaded
 
 
 @pytest.mark.parametrize("chart", [CHART, CRDS], ids=lambda chart: str(chart.name))
@@ -82,9 +79,11 @@ def test_every_setting_is_one_that_its_service_reads() -> None:
         module = importlib.import_module(f"{part.module}.__main__")
         lists = [value for one in (program, module) for name, value in vars(one).items() if name.endswith("SETTINGS")]
         known = {setting.key for settings in lists for setting in settings}
-        assert set(values()["services"][part.name]["settings"]) <= known, part.name
-    said = environment(only("Deployment", "operator", rendered()))
-    assert operator_settings.load(said).gateway == "http://mycelium-gateway:8000"
+        service = values()["services"][part.name]
+        assert {*service["settings"], *service.get("secrets", ())} <= known, part.name
+    for variant, file in (({}, ""), ({"auth": SIGN_IN}, "/secrets/operator/token")):
+        said = operator_settings.load(environment(only("Deployment", "operator", rendered(variant))))
+        assert (said.gateway, said.token_file) == ("http://mycelium-gateway:8000", file)
 
 
 def test_every_image_is_built_by_make_and_by_skaffold() -> None:
@@ -160,11 +159,6 @@ def test_three_nats_servers_know_each_other_and_each_fact_is_kept_by_all() -> No
     said = environment(only("StatefulSet", "rooms", objects))
     assert said["MYCELIUM_NATS_REPLICAS"] == "3"
     assert said["MYCELIUM_NATS_SERVERS"].count("nats://") == 3
-
-
-def environment(workload: Json) -> dict[str, str]:
-    (container,) = workload["spec"]["template"]["spec"]["containers"]
-    return {one["name"]: one.get("value", "") for one in container["env"]}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -292,14 +286,6 @@ def test_the_model_s_key_is_read_by_the_engine_alone_and_as_a_file() -> None:
     assert environment(only("Deployment", "engine", objects))["MYCELIUM_LLM_API_KEY_FILE"] == "/secrets/llm/api-key"
 
 
-def test_the_chart_wants_to_hear_that_nobody_signs_in_and_repeats_it() -> None:
-    """In the values, and in what it says at its end."""
-    assert values()["auth"] == {"insecure": True}
-    assert "WARNING: auth.insecure is true" in notes()
-    with pytest.raises(Exception, match="no sign-in yet"):
-        rendered({"auth": {"insecure": False}})
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -308,6 +294,11 @@ def test_the_chart_wants_to_hear_that_nobody_signs_in_and_repeats_it() -> None:
         {"services": {"rooms": {"replica": 2}}},
         {"services": {"rooms": {"settings": {"ROOMS": "x"}}}},
         {"log": {"level": "loud"}},
+        {"auth": {"issuers": [{"isuer": "https://id.example.com"}]}},
+        {"auth": {"issuers": ["https://id.example.com"]}},
+        {"auth": {"issuers": [{"issuer": "https://id.example.com", "role": "admin"}]}},
+        {"auth": {"leewayS": 3600}},
+        {"auth": {"trustedProxies": ["proxy.example.com"]}},
     ],
     ids=str,
 )

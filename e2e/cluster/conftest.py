@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from e2e.cluster.kube import CHARTS, CLUSTER, Namespace, Release, run
-from e2e.harness import Machine, free_port
-from e2e.processes import Background
+from e2e.cluster.door import door
+from e2e.cluster.issuer import Guarded, Issuer
+from e2e.cluster.kube import CHARTS, Namespace, Release, run
+from e2e.harness import Machine
 from e2e.room import Room
-from e2e.waiting import until
 from e2e.web import Api
 
 TAG = os.environ.get("TAG", "dev")
@@ -30,7 +30,7 @@ def installed(word: str, values: dict[str, Any]) -> Iterator[Release]:
     run("kubectl", "label", "namespace", namespace.name, "pod-security.kubernetes.io/enforce=restricted")
     made = Release(namespace)
     try:
-        made.install(**{"image.tag": TAG, "nats.onUninstall": "Delete", **values})
+        made.install(**{"image.tag": TAG, "auth.insecure": True, "nats.onUninstall": "Delete", **values})
         yield made
     finally:
         if os.environ.get("KEEP"):
@@ -56,30 +56,32 @@ def three() -> Iterator[Release]:
 
 @pytest.fixture(scope="session")
 def url(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the Service answers from here: each connection goes to the Service's own address, which shares them out."""
-    socket, port = tmp_path_factory.mktemp("door") / "socket", free_port()
-    environment = {**os.environ}
-    inside = Background(
-        [CLUSTER, "run", "--", "socat", f"UNIX-LISTEN:{socket},fork", f"TCP:{release.address()}"], environment
-    )
-    outside = Background(
-        ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", f"UNIX-CONNECT:{socket}"], environment
-    )
-    try:
-        until(socket.exists, "the door is open")
-        found = f"http://127.0.0.1:{port}"
-        until(lambda: _answers(found), "the hub answers through its Service", 60)
+    """Where the Service of the shared hub answers from here."""
+    with door(release.address(), tmp_path_factory.mktemp("door")) as found:
         yield found
-    finally:
-        outside.end()
-        inside.end()
 
 
-def _answers(url: str) -> bool:
-    try:
-        return Api(url).get("/healthz").status == 200
-    except OSError:
-        return False
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A small hub where everybody signs in, at an issuer that begins after it; `operator` is an agent there too."""
+    issuer, folder = Issuer(TAG, "asker", "answerer", "operator"), tmp_path_factory.mktemp("guarded")
+    without = {f"services.{name}.enabled": False for name in ("engine", "memory", "board")}
+    small = {"temporal.enabled": False, "services.rooms.replicas": 1, **without}
+    quick = {"services.operator.settings": {"operator.resync_s": 2}}
+    with (
+        installed("signed", {**small, **quick, **issuer.values}) as release,
+        issuer.running(release.namespace, folder),
+        door(release.address(), folder) as url,
+    ):
+        yield Guarded(release, url, issuer, folder)
+
+
+@pytest.fixture
+def stranger(guarded: Guarded, tmp_path: Path) -> Iterator[Machine]:
+    """A computer that uses the same hub and has no credential."""
+    found = Machine(tmp_path / "stranger", guarded.url)
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import Provider from "oidc-provider";
 import { createMemoryAdapter } from "oidc-provider/lib/adapters/memory_adapter.js";
 
 const settings = JSON.parse(process.argv[2]);
-const issuer = `http://127.0.0.1:${settings.port}`;
+const host = settings.host ?? "127.0.0.1";
+const issuer = settings.issuer ?? `http://127.0.0.1:${settings.port}`; // in a cluster it has another address outside
 const shop = createMemoryAdapter(); // sessions, grants, codes and refresh tokens outlive a change of keys
-const agents = new Map(); // client id -> secret
+const agents = new Map(Object.entries(settings.agents ?? {})); // client id -> secret and how it is sent
 const claims = new Map(); // of a person or an agent -> what its tokens say besides
 const counts = {}; // path -> how often it was asked for
 let scripted = []; // answers to give instead of the server's own: {path, status, body, times}
@@ -139,7 +140,7 @@ const front = createServer((request, response) => {
   return response.end(typeof instead.body === "string" ? instead.body : JSON.stringify(instead.body));
 });
 
-const listen = () => new Promise((done) => front.listen(settings.port, "127.0.0.1", done));
+const listen = () => new Promise((done) => front.listen(settings.port, host, done));
 
 const steer = {
   stop: () => new Promise((done) => front.close(done) && front.closeAllConnections()),

@@ -68,6 +68,49 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- .Values.temporal.existing.key | default (printf "%s-temporal" (include "mycelium.name" .)) }}
 {{- end }}
 
+{{- /* The secret that the operator signs in by; empty when nobody has to, or there is no operator. */ -}}
+{{- define "mycelium.operator.secret" -}}
+{{- if and .Values.auth.enabled .Values.services.operator.enabled -}}
+{{- .Values.auth.operatorSecret | default (printf "%s-operator" (include "mycelium.name" .)) }}
+{{- end -}}
+{{- end }}
+
+{{- /* The secret that the web app's cookies are sealed with; empty when people don't sign in there. */ -}}
+{{- define "mycelium.web.secret" -}}
+{{- with .Values.auth.web -}}
+{{- if .issuer }}{{ .existingSecret | default (printf "%s-web" (include "mycelium.name" $)) }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Why sign-in is not set up as it has to be; empty when it is. */ -}}
+{{- define "mycelium.auth.fault" -}}
+{{- $auth := .Values.auth -}}
+{{- $known := list -}}
+{{- range $auth.issuers }}{{ $known = append $known .issuer }}{{ end -}}
+{{- if not (or $auth.enabled $auth.insecure) -}}
+say who has to sign in: set auth.enabled=true and auth.issuers, or auth.insecure=true if whoever reaches the gateway may be who they say
+{{- else if and $auth.enabled (not $auth.issuers) -}}
+auth.enabled is true and auth.issuers is empty, so nobody could sign in: list whose tokens are believed, [{issuer: https://...}]
+{{- else if and $auth.web.issuer (not $auth.enabled) -}}
+auth.web.issuer is set and nobody has to sign in: set auth.enabled=true and auth.issuers
+{{- else if and $auth.web.issuer (not (has $auth.web.issuer $known)) -}}
+auth.web.issuer is {{ $auth.web.issuer }}, whose tokens are not believed: add it to auth.issuers
+{{- end -}}
+{{- end }}
+
+{{- /* The ports of the addresses at which the gateway reaches issuers, as a list in JSON. */ -}}
+{{- define "mycelium.issuers.ports" -}}
+{{- $addresses := list -}}
+{{- range .Values.auth.issuers }}{{ $addresses = append $addresses (.jwks_url | default .issuer) }}{{ end -}}
+{{- with .Values.auth.web.issuer }}{{ $addresses = append $addresses ($.Values.auth.web.internalIssuer | default .) }}{{ end -}}
+{{- $ports := list -}}
+{{- range $addresses -}}
+{{- $host := (urlParse .).host -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" $host | trimPrefix ":" | default (hasPrefix "https:" . | ternary "443" "80") | int) -}}
+{{- end -}}
+{{- .Values.network.issuers.ports | default (uniq $ports) | toJson -}}
+{{- end }}
+
 {{- /* The restricted Pod Security Standard. */ -}}
 {{- define "mycelium.podSecurity" -}}
 securityContext:

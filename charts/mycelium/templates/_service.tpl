@@ -186,6 +186,12 @@ volumes:
 - {name: MYCELIUM_{{ $key | replace "." "_" | upper }}, value: {{ . | quote }}}
 {{- end }}
 {{- end }}
+{{- range $key, $place := .service.secrets }}
+{{- with tpl $place $root }}
+- name: MYCELIUM_{{ $key | replace "." "_" | upper }}
+  valueFrom: {secretKeyRef: {name: {{ dir . }}, key: {{ base . | trimSuffix "?" }}, optional: {{ hasSuffix "?" . }}}}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- /* Default deny; then in: the callers of its ports, and nobody to the port of probes but the node; out: what it calls. */ -}}
@@ -235,6 +241,14 @@ spec:
     {{- range $values.network.kubernetes.ports }}
     - {protocol: TCP, port: {{ . }}}
     {{- end }}
+{{- else if eq .to "issuers" -}}
+{{- if $values.auth.enabled -}}
+- to: {{- toYaml $values.network.issuers.to | nindent 4 }}
+  ports:
+    {{- range include "mycelium.issuers.ports" .root | fromJsonArray }}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
+{{- end -}}
 {{- else if eq .to "internet" -}}
 - to: {{- toYaml $values.network.internet | nindent 4 }}
 {{- else if and (has .to (list "nats" "temporal")) (not (get $values .to).enabled) -}}
