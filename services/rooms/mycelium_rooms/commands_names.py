@@ -45,6 +45,19 @@ def check_member_handle(
         _check_alike(alike, handle, context)
 
 
+def check_unspoken(handle: str, kind: views_pb2.MemberKind.ValueType, context: Context, *, has_spoken: bool) -> None:
+    """Refused for a newcomer under the handle of somebody who has written in the room without being added to it.
+
+    They signed in under it: whoever added it as an agent of theirs could have a token for it, and speak as them.
+    """
+    proven, is_own = context.actor.proven, handle_of(context) == handle
+    if has_spoken and proven and not is_own and kind != views_pb2.MEMBER_KIND_USER:
+        detail = (
+            f"@{handle} has written in this room already: who signs in under it adds it, with `--owner` for another"
+        )
+        raise Refusal("handle.taken", detail)
+
+
 def check_user_handle(alike: Alike | None, handle: str, context: Context) -> None:
     """The same for a new user of the hub."""
     names.new_handle(handle)

@@ -11,7 +11,7 @@ from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms import commands_owning
-from mycelium_rooms.commands_names import Alike, check_member_handle, check_user_handle, person_name
+from mycelium_rooms.commands_names import Alike, check_member_handle, check_unspoken, check_user_handle, person_name
 from mycelium_rooms.commands_text import (
     DESCRIPTION_CHARACTERS,
     NAME_CHARACTERS,
@@ -43,7 +43,8 @@ class Person:
 class Membership:
     """A member's entity, its room, whether the handle is a user's, and the room's handles that are like it.
 
-    `alike` is for whom the handle can be taken, when it is new in the room.
+    `alike` is for whom the handle can be taken, when it is new in the room; `has_spoken`, whether somebody has written
+    there under it all the same.
     """
 
     room: RoomRow
@@ -51,6 +52,7 @@ class Membership:
     is_user: bool
     near: list[str]
     alike: Alike | None = None
+    has_spoken: bool = False
 
     @property
     def member(self) -> views_pb2.Member | None:
@@ -112,6 +114,7 @@ def save_member(loaded: Membership, request: service_pb2.SaveMemberRequest, cont
     kind = request.kind or (before.kind if before else views_pb2.MEMBER_KIND_AGENT)
     _check_kind(kind, handle, loaded)
     check_member_handle(state, loaded.alike, handle, kind, context)
+    check_unspoken(handle, kind, context, has_spoken=loaded.has_spoken)
     commands_owning.check_member(loaded.room, state, handle, context)
     _check_engine(kind, request, before)
     now = clock.to_timestamp(context.now)

@@ -72,4 +72,5 @@ def membership(tables: Tables, room: RoomRow, text: str) -> Membership:
     present = entity.state is not None and not entity.state.left
     near = [] if present else lookup.near_members(tables, room, handle)
     alike = None if entity.state else looks.like_member(tables, room, handle)
-    return Membership(room, entity, lookup.is_user(tables, handle), near, alike)
+    has_spoken = entity.state is None and lookup.has_spoken(tables, room, handle)
+    return Membership(room, entity, lookup.is_user(tables, handle), near, alike, has_spoken)

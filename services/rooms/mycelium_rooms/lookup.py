@@ -121,6 +121,12 @@ def require_registered(tables: Tables, room: RoomRow, handle: str) -> None:
         raise unregistered(room.name, handle)
 
 
+def has_spoken(tables: Tables, room: RoomRow, handle: str) -> bool:
+    """Whether somebody has written in the room under a handle."""
+    found = tables.one("SELECT 1 FROM message WHERE room_id = ? AND sender_handle = ? LIMIT 1", room.id, handle)
+    return found is not None
+
+
 def user_name(tables: Tables, handle: str) -> str:
     """The name to show for a handle; empty when none is known."""
     row = tables.one("SELECT name FROM user WHERE handle = ?", handle)

@@ -148,6 +148,22 @@ def test_who_signed_in_under_a_handle_has_it(demo: Hub) -> None:
     demo.refused("handle.taken", pb.SaveUserRequest(handle="avery.quinn"), "kim")
 
 
+def test_who_has_spoken_is_nobody_elses_agent(demo: Hub) -> None:
+    """identity: whoever added them as an agent could have a code made for it, join by that, and speak as them."""
+    demo.signed_in = {"dora": "user", "mallory": "user", "ops": "agent"}
+    demo.post("it is me", "dora")
+    demo.post("it is me", "ops")
+    for handle in ("dora", "ops"):
+        refusal = demo.refused("handle.taken", pb.SaveMemberRequest(room="demo", handle=handle), "mallory")
+        assert "has written in this room already" in refusal.detail
+    demo.agent("ops", by="ops", owner="mallory")
+    demo.agent("other", by="mallory")
+    demo.room("elsewhere", "mallory")
+    demo.agent("ops", room="elsewhere", by="mallory")
+    demo.signed_in = {}
+    demo.agent("dora", by="mallory")
+
+
 def test_a_person_is_added_to_a_room_with_an_agent_like_them(demo: Hub) -> None:
     """They are there already, on the hub, and could not know of the agent."""
     demo.room("secret", "lee", private=True)
