@@ -26,7 +26,8 @@ class JoiningMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, in turn if it is a stream."""
-        if scope["type"] != "http" or not scope["path"].endswith("/stream"):
+        # A document may be called so too: who writes it slowly must not have a turn.
+        if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].endswith("/stream"):
             await self._app(scope, receive, send)
             return
         with self._rush:

@@ -48,9 +48,9 @@ async def send(_message: Message) -> None:
     await asyncio.sleep(0)
 
 
-def ask(layer: JoiningMiddleware, path: str = STREAM) -> asyncio.Task[None]:
+def ask(layer: JoiningMiddleware, path: str = STREAM, method: str = "GET") -> asyncio.Task[None]:
     async def request() -> None:
-        await layer({"type": "http", "path": path}, receive, send)
+        await layer({"type": "http", "method": method, "path": path}, receive, send)
 
     return asyncio.create_task(request())
 
@@ -86,6 +86,19 @@ async def test_other_requests_pass_streams_that_wait() -> None:
     assert app.done == 1
     for stream in streams:
         stream.cancel()
+
+
+async def test_who_writes_slowly_under_such_a_name_has_no_turn() -> None:
+    """A document may be called `stream`: bodies of eight that never come to their end kept every watcher out."""
+    app = App()
+    layer = JoiningMiddleware(app)
+    writers = [ask(layer, method="PUT") for _ in range(AT_ONCE)]
+    await turns()
+    streams = [ask(layer) for _ in range(AT_ONCE)]
+    await turns()
+    assert app.inside == 2 * AT_ONCE
+    for one in [*writers, *streams]:
+        one.cancel()
 
 
 @pytest.mark.parametrize("fault", ["refused", "gone"])
