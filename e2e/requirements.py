@@ -305,6 +305,8 @@ LISTED = (
     _R("doctor:modes", "I6", "It knows a hub from a spoke, and is told otherwise by `--mode`.", "H Troubleshooting"),
     _R("doctor:finds", "I6", "Wrong settings, drift, open files, a stale hub.json, a taken port and a missing room are found.", "I doctor"),
     _R("doctor:fix", "I6", "`--fix` mends what can be mended, and says what it can't.", "H Troubleshooting"),
+    _R("doctor:sign-in", "I6", "What the hub asks for, who is signed in until when, why not, whether issuer, clock and name fit: a line each.", "H Troubleshooting"),
+    _R("doctor:private", "I6", "Files with tokens and secrets that others can read are found and closed.", "I What must be true"),
     _R("doctor:deep", "I6", "`--deep` names a flipped bit in the log by fact and room, one in a table by row, and mends both.", "I What must be true"),
     # E1 · engines
     _R("engines:commands", "E1", "`engine create`, `ls`, `show`, `invoke` and `rm` do what the manual shows.", "H Engines"),
@@ -371,6 +373,7 @@ LISTED = (
     _R("hub:down", "O3", "`down` stops the hub, once and again.", "I What a user gets"),
     _R("hub:down:volumes", "O3", "`down --volumes` deletes every room and message, and asks first; settings stay.", "H Environment"),
     _R("hub:status", "O3", "`status` says by text, JSON and exit status how the hub is.", "I What a user gets"),
+    _R("status:sign-in", "O3", "`status` says whether callers sign in, and where.", "H Authentication"),
     _R("hub:logs", "O3", "`logs` shows the last lines of all services or of one.", "H Logs"),
     _R("config:set", "O3", "Settings are set, read back and shown with their source.", "I What a user gets"),
     _R("config:near", "O3", "A misspelt setting or a wrong value is refused with what would do.", "I CLI"),

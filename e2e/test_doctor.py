@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from e2e.harness import Hub, Machine, free_port
+from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
 from e2e.room import Room
+from e2e.signing_in import by_code
 from e2e.standin import StandIn
 from e2e.web import path
 
@@ -147,6 +149,30 @@ def test_fix_mends_what_it_can(own_hub: Hub, own_room: Room) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not own_hub.hub_file.exists()
     assert {"files", "hub file"} & set(wrong(looked(machine, status=1))) == set()
+
+
+@requirement("doctor:sign-in", "doctor:private", "status:sign-in")
+def test_a_hub_with_sign_in_is_looked_at_from_elsewhere(
+    guarded_hub: Hub, idp: OidcServer, tmp_path: Path, unique: Unique
+) -> None:
+    """From a machine of nobody yet, signed in, under another name, with a file that others can read."""
+    machine, avery = Machine(tmp_path / "home", guarded_hub.url), unique("avery")
+    assert f"sign-in: on, at {idp.issuer}\n" in machine.run("status").ok().out
+    found = looked(machine, "--mode", "spoke", status=1)
+    assert wrong(found)["sign-in"] == "on, and nobody is signed in here"
+    assert found["sign-in"][-1]["next"].startswith("mycelium login")
+    by_code(machine, idp, avery).ok()
+    found = looked(machine, "--mode", "spoke", status=0)
+    (row,) = found["sign-in"]
+    assert row["seen"].startswith(f"on; signed in as @{avery} at {idp.issuer}, until 2")
+    assert row["seen"].endswith(", renewed by itself")
+    found = looked(machine, "--mode", "spoke", status=1, handle=unique("other"))
+    assert f"the sign-in is @{avery}'s" in json.dumps(found["identity"])
+    (machine.home / "agent-credentials.json").write_text('{"agents": {}}')
+    (machine.home / "agent-credentials.json").chmod(0o644)
+    assert "agent-credentials.json" in wrong(looked(machine, "--mode", "spoke", status=1))["files"]
+    looked(machine, "--mode", "spoke", "--fix", status=0)
+    assert stat.S_IMODE((machine.home / "agent-credentials.json").stat().st_mode) == 0o600
 
 
 @requirement("doctor:finds")

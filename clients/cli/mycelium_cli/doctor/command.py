@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import click
 
@@ -38,8 +39,10 @@ def doctor(here: Here, *, fix: bool, deep: bool, mode: str) -> None:
     Settings, files and disk here; the hub, its parts, clock, version and sign-in there. Exit status 1:
     something is wrong. --deep finds a single flipped bit in the log or in a table, and with --fix puts it right.
     """
+    exposed = files.exposed()
     own, why = _mode(mode)
-    findings = [finding.mended() if fix else finding for finding in _all(here, own=own, fix=fix, deep=deep)]
+    looked = chain(_looked([lambda: files.check_exposed(exposed)]), _all(here, own=own, fix=fix, deep=deep))
+    findings = [finding.mended() if fix else finding for finding in looked]
     answer = {
         "mode": "hub" if own else "spoke",
         "why": why,

@@ -8,8 +8,9 @@ import stat
 from collections.abc import Iterator
 from functools import partial
 
-from mycelium_cli import config
-from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
+from mycelium_cli import config, joining
+from mycelium_cli.doctor.finding import COMMANDS, FIXED, NOTE, OK, WRONG, Finding
+from mycelium_cli.sign_in import agent_credentials, token_file
 
 _PART = "files"
 _MOST_FILES = 20_000
@@ -36,6 +37,49 @@ def check_files() -> Iterator[Finding]:
         yield Finding(_PART, NOTE, f"{home} can't be written: nothing can be set here", "use the environment alone")
     if not foreign and not open_ones:
         yield Finding(_PART, OK, f"{count} files in {home} are yours, and only yours where they must be")
+
+
+def exposed() -> list[str]:
+    """The files with tokens and secrets of commands that others can read. Looked for first: using one closes it."""
+    return [place for place in _of_commands() if _is_exposed(place)]
+
+
+def _of_commands() -> Iterator[str]:
+    home = config.home()
+    yield token_file.path()
+    yield agent_credentials.path()
+    yield from _listed(os.path.join(home, "agent-tokens"))
+    place = next((place for place in joining.places() if os.path.exists(place)), None)
+    if place is not None:
+        yield place
+
+
+def _listed(folder: str) -> Iterator[str]:
+    yield folder
+    try:
+        yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+    except OSError:
+        return
+
+
+def _is_exposed(place: str) -> bool:
+    try:
+        found = os.stat(place)
+    except OSError:
+        return False
+    return bool(found.st_mode & _OTHERS) and found.st_uid == os.geteuid()
+
+
+def check_exposed(places: list[str]) -> Iterator[Finding]:
+    """Those that were found open: what is so still, and what has been closed since by being used."""
+    still = [place for place in places if _is_exposed(place)]
+    closed = [place for place in places if place not in still]
+    if closed:
+        seen = f"others on this machine could read {_some(closed)}; now only you can"
+        yield Finding(_PART, FIXED, seen, "get new ones, if somebody may have", of=COMMANDS)
+    if still:
+        seen = f"others on this machine may read {_some(still)}"
+        yield Finding(_PART, WRONG, seen, "mycelium doctor --fix", partial(_close, still), COMMANDS)
 
 
 def _walk(home: str) -> tuple[list[str], list[str], int]:

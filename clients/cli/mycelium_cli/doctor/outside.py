@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from mycelium_cli import __version__, config, context
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.context import Here
+from mycelium_cli.doctor import sign_in
 from mycelium_cli.doctor.files import hub_runs
 from mycelium_cli.doctor.finding import COMMANDS, FIXED, NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import NOT_FOUND, Failure
@@ -34,12 +35,13 @@ def check(here: Here, *, own: bool) -> Iterator[Finding]:
         yield Finding("hub", WRONG, failure.cause, own_hint)
         if own:
             yield from _port()
+            yield from sign_in.check_settings()
         return
     health: Document = answer.data
     yield Finding("hub", OK, f"{found.value} answers (address from {found.source})")
     yield from parts(health)
     yield from _versions(health)
-    yield from _sign_in(health, own=own)
+    yield from sign_in.check(health, own=own)
     yield from _clock(answer)
     if own:
         yield from drift(str(found.value))
@@ -55,9 +57,9 @@ def parts(health: Document) -> Iterator[Finding]:
         hint = "" if word == "ok" else f"mycelium logs {name} --tail 50"
         verdict = {"ok": OK, "starting": NOTE}.get(word, WRONG)  # the hub says `starting` for a bounded time only
         yield Finding(name, verdict, seen + (f", {detail}" if word == "ok" and detail else ""), hint)
-    told = [str(name) for name in services]
+    told = (*(f"{name} is " for name in services), sign_in.WARNING)
     for warning in health.get("warnings") or []:
-        if not any(str(warning).startswith(f"{name} is ") for name in told):
+        if not str(warning).startswith(told):
             yield Finding("hub", NOTE, str(warning))
 
 
@@ -74,25 +76,6 @@ def _versions(health: Document) -> Iterator[Finding]:
     else:
         seen = f"this command is {__version__}, the hub {theirs}"
         yield Finding("version", NOTE, seen, "bring the older of the two up to date")
-
-
-def _sign_in(health: Document, *, own: bool) -> Iterator[Finding]:
-    on = bool((health.get("auth") or {}).get("enabled"))
-    secret = context.token()
-    if on and secret is None:
-        hint = "mycelium login, or for an agent: mycelium agent credential set <handle>"
-        yield Finding("sign-in", NOTE, "on, and there is no credential here", hint)
-    elif on:
-        yield Finding("sign-in", OK, f"on; the credential comes from {secret.source if secret else ''}")
-    elif own:
-        yield Finding("sign-in", OK, "off: everybody who can reach the hub is who they say")
-    else:
-        yield Finding(
-            "sign-in",
-            NOTE,
-            "off, although the hub is on another machine: everybody is who they say",
-            "turn sign-in on at the hub, or let only people reach it whom you trust",
-        )
 
 
 def _clock(answer: Answer) -> Iterator[Finding]:

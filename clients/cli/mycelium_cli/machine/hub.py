@@ -109,7 +109,19 @@ def draw_health(health: Document, paint: Paint) -> Iterator[str]:
     rows = [[name, str(state.get("status", "")), str(state.get("detail") or "")] for name, state in services.items()]
     if rows:
         yield from table(["SERVICE", "STATUS", "DETAIL"], rows, paint)
-    signed = (health.get("auth") or {}).get("enabled")
-    yield f"sign-in: {'on' if signed else 'off'}"
+    yield f"sign-in: {_sign_in(health.get('auth') or {})}"
     for warning in health.get("warnings") or []:
         yield paint.warn(f"warning: {clean_line(warning)}")
+
+
+def _sign_in(auth: Document) -> str:
+    """Whether callers sign in, where, and what else lets them in."""
+    if not auth.get("enabled"):
+        return "off"
+    issuers = ", ".join(map(clean_line, auth.get("issuers") or [])) or "no issuer"
+    ways = [f"on, at {issuers}"]
+    if auth.get("localhost_bypass"):
+        ways.append("the hub's own machine needs none")
+    if auth.get("web"):
+        ways.append("people of the web app sign in by their browsers")
+    return "; ".join(ways)
