@@ -52,10 +52,12 @@ def test_the_gateway_is_told_how_everybody_signs_in() -> None:
         assert settings.enabled == auth.get("enabled", False)
         assert not settings.localhost_bypass
         assert [issuer.issuer for issuer in settings.issuers] == [one["issuer"] for one in auth.get("issuers", ())]
-    more = {"auth": {**SIGN_IN, "trustedProxies": ["10.0.0.0/8", "::1"], "handleClaim": "preferred_username"}}
+    others = {"trustedProxies": ["10.0.0.0/8", "::1"], "operators": ["avery", "kim"], "handleClaim": "name"}
+    more = {"auth": {**SIGN_IN, **others}}
     said = environment(only("Deployment", "gateway", rendered(more)))
     assert said["MYCELIUM_RUNTIME_TRUSTED_PROXIES"] == "10.0.0.0/8,::1"
-    assert said["MYCELIUM_AUTH_HANDLE_CLAIM"] == "preferred_username"
+    assert said["MYCELIUM_AUTH_HANDLE_CLAIM"] == "name"
+    assert said["MYCELIUM_AUTH_OPERATORS"] == "avery,kim"
 
 
 def secrets_of(part: str, objects: list[Json]) -> set[str]:

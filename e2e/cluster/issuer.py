@@ -98,7 +98,9 @@ class Guarded:
     @contextlib.contextmanager
     def machine(self, agent: str) -> Iterator[Machine]:
         """A computer that has this agent's credential and nothing else."""
-        found = Machine(self._folder / agent, self.url)
+        own = self._folder / agent
+        own.mkdir(exist_ok=True)
+        found = Machine(own / "home", self.url)
         try:
             for key, value in {"issuer": self.issuer.url, "audience": AUDIENCE}.items():
                 found.run("config", "set", f"agent_auth.{key}", value).ok()
