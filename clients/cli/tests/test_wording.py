@@ -416,11 +416,10 @@ def test_health_names_each_service_and_every_warning() -> None:
 
 def test_status_says_where_one_signs_in() -> None:
     """And who needs no token."""
-    auth = {"enabled": True, "issuers": ["https://sso.example"], "localhost_bypass": True, "web": True}
-    health = {"url": "http://hub:8000", "status": "ok", "version": "0.1.0", "auth": auth}
+    auth = {"enabled": True, "issuers": ["https://sso"], "localhost_bypass": True, "web": True}
+    health = {"url": "http://hub", "status": "ok", "version": "0.1.0", "auth": auth}
     assert list(draw_health(health, PLAIN))[1:] == [
-        "sign-in: on, at https://sso.example; the hub's own machine needs none;"
-        " people of the web app sign in by their browsers",
+        "sign-in: on, at https://sso; the hub's own machine needs none; people of the web app sign in by browser",
     ]
     assert list(draw_health(health | {"auth": {"enabled": True}}, PLAIN))[1:] == ["sign-in: on, at no issuer"]
 

@@ -123,5 +123,5 @@ def _sign_in(auth: Document) -> str:
     if auth.get("localhost_bypass"):
         ways.append("the hub's own machine needs none")
     if auth.get("web"):
-        ways.append("people of the web app sign in by their browsers")
+        ways.append("people of the web app sign in by browser")
     return "; ".join(ways)
