@@ -255,7 +255,7 @@ def write(key: str, value: Scalar | None) -> None:
     import tomlkit
     from tomlkit.exceptions import ParseError
 
-    with _locked_home(), _one_line_on_failure():
+    with _one_line_on_failure(), locked_home():
         place = os.path.realpath(path())
         text = ""
         try:
@@ -272,7 +272,7 @@ def write(key: str, value: Scalar | None) -> None:
 
 def touch() -> None:
     """Make an empty `config.toml` where there is none."""
-    with _locked_home(), _one_line_on_failure():
+    with _one_line_on_failure(), locked_home():
         if not os.path.exists(path()):
             replace(path(), "")
 
@@ -310,13 +310,12 @@ def replace(place: str, text: str) -> None:
 
 
 @contextmanager
-def _locked_home() -> Iterator[None]:
-    """One writer at a time: two `config set` at once must not lose one of the two."""
+def locked_home() -> Iterator[None]:
+    """One writer of its files at a time: two that read, change and write at once must not lose one of the two."""
     import fcntl
 
-    with _one_line_on_failure():
-        os.makedirs(home(), mode=0o700, exist_ok=True)
-        directory = os.open(home(), os.O_RDONLY)
+    os.makedirs(home(), mode=0o700, exist_ok=True)
+    directory = os.open(home(), os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
         yield

@@ -92,11 +92,10 @@ def token(acting: str | None = None, url: str | None = None, refused: str | None
         who = handle(None)
         acting = str(who.value) if who else ""
     address = str(hub_url().value) if url is None else url
-    if _is_named_by_a_folder_alone(address):
-        return _joined_token(acting, address) or _persons_token(address, refused)
-    agents_own = _agents_token(acting, address, refused)
-    if agents_own is not None:  # empty: its issuer gave it none, and nobody else's stands in for it
-        return agents_own if agents_own.value else None
+    if not _is_named_by_a_folder_alone(address):
+        agents_own = _agents_token(acting, address, refused)
+        if agents_own is not None:  # empty: its issuer gave it none, and nobody else's stands in for it
+            return agents_own if agents_own.value else None
     return _joined_token(acting, address) or _persons_token(address, refused)
 
 
@@ -112,12 +111,13 @@ def _is_named_by_a_folder_alone(url: str) -> bool:
     known = config.from_environment(setting.env) or config.from_file(setting.key) or _own_hub()
     if known is not None and same_hub(str(known.value), url):
         return False
-    name = "MYCELIUM_AGENT_AUTH_TOKEN"
-    if os.environ.get(name):
+    from mycelium_cli.sign_in import agents
+
+    if os.environ.get(agents.TOKEN):
         from mycelium_cli.sign_in import renewal
 
         renewal.tell(
-            f"{name} is not sent to {url}, which {join.source} alone names. Next: export {setting.env[0]}={url}"
+            f"{agents.TOKEN} is not sent to {url}, which {join.source} alone names. Next: export {setting.env[0]}={url}"
         )
     return True
 

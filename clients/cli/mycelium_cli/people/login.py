@@ -1,6 +1,7 @@
 """`login` and `logout`: a person signs in at the issuer that the hub trusts, and every command sends their token."""
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, Failure
 from mycelium_cli.output import Paint, clean_line
-from mycelium_cli.sign_in import discovery, granted, leaving, renewal, token_file
+from mycelium_cli.sign_in import agents, discovery, granted, leaving, renewal, token_file
 from mycelium_cli.sign_in.discovery import Trusted
 from mycelium_cli.sign_in.granted import Attempt
 from mycelium_cli.sign_in.token_file import Person
@@ -33,7 +34,7 @@ def login(here: Here, *, device: bool, issuer: str | None) -> None:
     if not discovery.is_private(here.hub_url):
         here.out.note(f"warning: {here.hub_url} is plain HTTP: others on the way can read the token")
     trying = granted.attempt(discovery.discover(named))
-    person = granted.person(trying, _tokens(here, trying, by_code=device), granted.now_s())
+    person = granted.person(trying, _tokens(here, trying, by_code=device), time.time())
     handle, trouble = _handle(here, person, hub)
     person = person._replace(handle=handle)
     with renewal.locked():
@@ -111,8 +112,8 @@ def _overruled(handle: str) -> Iterator[str]:
     shell = os.environ.get("MYCELIUM_AGENT_HANDLE", "")
     if handle and shell and shell.strip().removeprefix("@").lower() != handle:
         yield f"MYCELIUM_AGENT_HANDLE is set to {shell} in this shell, and wins over it"
-    if os.environ.get("MYCELIUM_AGENT_AUTH_TOKEN"):
-        yield "MYCELIUM_AGENT_AUTH_TOKEN is set in this shell, and wins over it"
+    if os.environ.get(agents.TOKEN):
+        yield f"{agents.TOKEN} is set in this shell, and wins over it"
 
 
 def draw_login(answer: Document, paint: Paint) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The credentials of this machine's agents, in one file for this user alone; `agent credential` writes it."""
 
-import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -50,15 +49,10 @@ def _credential(row: dict[str, str]) -> Credential:
 def change(changed: Callable[[dict[str, Credential]], None]) -> None:
     """Read, change and write them: whole or not at all, one writer at a time."""
     try:
-        os.makedirs(config.home(), mode=0o700, exist_ok=True)
-        lock = os.open(config.home(), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with config.locked_home():
             agents = read()
             changed(agents)
             rows = {handle: credential._asdict() for handle, credential in sorted(agents.items())}
             config.replace(path(), json.dumps({"agents": rows}, indent=2) + "\n")
-        finally:
-            os.close(lock)
     except OSError as error:
         raise Failure(f"cannot write {path()}: {error.strerror}", hint="set MYCELIUM_HOME") from None

@@ -13,6 +13,7 @@ from mycelium_cli.output import clean_line
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 ANSWER_S = 10.0
+BASIC, POST = "client_secret_basic", "client_secret_post"
 _LARGEST = 1_000_000
 _LONGEST_SAID = 200
 _SECRET = {"code", "code_verifier", "device_code", "refresh_token"}
@@ -61,6 +62,17 @@ class Program(NamedTuple):
         # Each part in the form's own encoding first: RFC 6749, 2.3.1.
         pair = f"{quote(self.client_id, safe='')}:{quote(self.secret, safe='')}"
         return filled, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def document(issuer: str) -> Said:
+    """What an issuer says of itself (OpenID Connect Discovery)."""
+    return get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+
+
+def ways(told: Mapping[str, Any]) -> list[str]:
+    """How a program may prove itself at the issuer's token endpoint, the better way first: `BASIC`, `POST`."""
+    offered = told.get("token_endpoint_auth_methods_supported")
+    return [way for way in (BASIC, POST) if not isinstance(offered, list) or way in offered] or [BASIC]
 
 
 def get(url: str) -> Said:

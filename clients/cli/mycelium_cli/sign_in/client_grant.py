@@ -12,7 +12,6 @@ from mycelium_cli.sign_in import asking
 _LONGEST_TOKEN = 16_000
 _UNSAID_S = 60.0  # how long a token is taken to last whose issuer doesn't say
 _LONGEST_S = 86_400.0
-_BASIC, _POST = "client_secret_basic", "client_secret_post"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _CODE = re.compile(r"[a-z_]{1,64}")
 
@@ -53,7 +52,7 @@ def ask(grant: Grant) -> Issued:
 
 def _post(grant: Grant, endpoint: str, way: str) -> asking.Said:
     form = {"grant_type": "client_credentials", "scope": grant.scopes, "audience": grant.audience}
-    return asking.post(endpoint, form, asking.Program(grant.client_id, grant.secret, by_basic=way == _BASIC))
+    return asking.post(endpoint, form, asking.Program(grant.client_id, grant.secret, by_basic=way == asking.BASIC))
 
 
 def _issued(grant: Grant, said: asking.Said) -> Issued:
@@ -78,7 +77,7 @@ def _endpoint(issuer: str) -> list[str]:
 
     The issuer must be the one that was asked for.
     """
-    said = asking.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    said = asking.document(issuer)
     named = str(said.document.get("issuer") or "")
     if said.status != 200 or not named:
         raise NoToken(f"{issuer} does not answer as an OIDC issuer (status {said.status})")
@@ -88,6 +87,4 @@ def _endpoint(issuer: str) -> list[str]:
     scheme = endpoint.partition("://")[0]
     if scheme not in {"http", "https"} or (issuer.startswith("https:") and scheme != "https"):
         raise NoToken(f"{issuer} names no token endpoint that a secret may be sent to")
-    offered = said.document.get("token_endpoint_auth_methods_supported")
-    ways = [way for way in (_BASIC, _POST) if not isinstance(offered, list) or way in offered]
-    return [endpoint, *(ways or [_BASIC])]
+    return [endpoint, *asking.ways(said.document)]

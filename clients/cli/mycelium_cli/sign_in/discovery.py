@@ -11,8 +11,6 @@ from mycelium_cli.output import clean_line
 from mycelium_cli.sign_in import asking
 from mycelium_cli.transport import LOOPBACK
 
-_BASIC, _POST = "client_secret_basic", "client_secret_post"
-
 
 class Trusted(NamedTuple):
     """What the hub says of signing in: `None` when it could not be asked."""
@@ -90,7 +88,7 @@ def discover(named: Value) -> Issuer:
     """What the issuer says of itself; it must be the one that was asked for."""
     url = str(named.value)
     _check_line(named)
-    said = asking.get(f"{url.rstrip('/')}/.well-known/openid-configuration")
+    said = asking.document(url)
     told = said.document.get("issuer")
     if said.status != 200 or not isinstance(told, str):
         cause = f"{clean_line(url)} does not answer as an OIDC issuer (status {said.status})"
@@ -98,7 +96,6 @@ def discover(named: Value) -> Issuer:
     if told.rstrip("/") != url.rstrip("/"):
         cause = f"{clean_line(url)} calls itself {clean_line(told)}, so its tokens would be those of another"
         raise Failure(cause, hint=f"mycelium login --issuer {clean_line(told)}, if that is the right one")
-    ways = said.document.get("token_endpoint_auth_methods_supported")
     return Issuer(
         issuer=told,
         authorization_endpoint=_endpoint(said.document, "authorization_endpoint", told),
@@ -106,7 +103,7 @@ def discover(named: Value) -> Issuer:
         device_endpoint=_endpoint(said.document, "device_authorization_endpoint", told),
         revocation_endpoint=_endpoint(said.document, "revocation_endpoint", told),
         jwks_uri=_endpoint(said.document, "jwks_uri", told),
-        by_basic=not isinstance(ways, list) or _BASIC in ways or _POST not in ways,
+        by_basic=asking.ways(said.document)[0] == asking.BASIC,
         names_itself=said.document.get("authorization_response_iss_parameter_supported") is True,
     )
 

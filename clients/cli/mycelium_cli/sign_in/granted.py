@@ -1,6 +1,5 @@
 """A sign-in under way: with which issuer, as which program, asking for what; and what the issuer granted."""
 
-import time
 from typing import Any, NamedTuple, TypeGuard
 
 from mycelium_cli import config
@@ -83,8 +82,3 @@ def tokens_of(said: Said, refused: str) -> dict[str, Any]:
     if said.status != 200:
         raise Failure(f"not signed in: {refused}", exit_status=FORBIDDEN, hint="mycelium login")
     return said.document
-
-
-def now_s() -> float:
-    """The time of day, which is what a token's end is told in."""
-    return time.time()
