@@ -133,15 +133,3 @@ def register_joined(loaded: Coming | None, request: join_pb2.RegisterJoinedReque
 
 def answer_register(_event: events_pb2.MemberSaved, _sequence: int) -> join_pb2.RegisterJoinedResponse:
     return join_pb2.RegisterJoinedResponse()
-
-
-def evolve_made(_before: join_pb2.JoinState | None, event: join_pb2.JoinCodeMade) -> join_pb2.JoinState:
-    return join_pb2.JoinState(code_digest=event.code_digest, expires_at=event.expires_at, made_by=event.made_by)
-
-
-def evolve_used(before: join_pb2.JoinState | None, event: join_pb2.JoinCodeUsed) -> join_pb2.JoinState:
-    state = join_pb2.JoinState(used_by=event.request_digest)
-    if before:
-        state.MergeFrom(before)
-        state.used_by = event.request_digest
-    return state

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mycelium.rooms.v1 import events_pb2, states_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, join_pb2, states_pb2, views_pb2
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Context
 
@@ -105,6 +105,18 @@ def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.Membe
     if before:
         state.CopyFrom(before)
     state.left = True
+    return state
+
+
+def make_join_code(_before: join_pb2.JoinState | None, event: join_pb2.JoinCodeMade) -> join_pb2.JoinState:
+    return join_pb2.JoinState(code_digest=event.code_digest, expires_at=event.expires_at, made_by=event.made_by)
+
+
+def use_join_code(before: join_pb2.JoinState | None, event: join_pb2.JoinCodeUsed) -> join_pb2.JoinState:
+    state = join_pb2.JoinState()
+    if before:
+        state.CopyFrom(before)
+    state.used_by = event.request_digest
     return state
 
 

@@ -93,8 +93,8 @@ PROJECTION = Projection(
         events_pb2.EventStatusSet: (Evolution(states_pb2.EventState, model.evolve_event),),
         events_pb2.DeliveryOffered: (Evolution(events_pb2.QueueState, model.evolve_queue),),
         events_pb2.DeliveryMarked: (Evolution(events_pb2.QueueState, model.evolve_queue),),
-        join_pb2.JoinCodeMade: (Evolution(join_pb2.JoinState, commands_join.evolve_made),),
-        join_pb2.JoinCodeUsed: (Evolution(join_pb2.JoinState, commands_join.evolve_used),),
+        join_pb2.JoinCodeMade: (Evolution(join_pb2.JoinState, model.make_join_code),),
+        join_pb2.JoinCodeUsed: (Evolution(join_pb2.JoinState, model.use_join_code),),
     },
     room_tables=("room", "member", "folder", "seen", "unread", "joining"),
     swept_tables={
