@@ -127,9 +127,8 @@ class Durable:
         def keep() -> None:
             keepers.append(asyncio.create_task(_keep(message), name="durable-keeper"))
 
-        late = asyncio.get_running_loop().call_later(
-            ACK_WAIT_S / SIGNS, keep
-        )  # few messages take so long that they need one
+        # Few messages take so long that they need one.
+        late = asyncio.get_running_loop().call_later(ACK_WAIT_S / SIGNS, keep)
         try:
             await self._run(message)
         except asyncio.CancelledError:
