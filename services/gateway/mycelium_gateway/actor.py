@@ -21,7 +21,7 @@ from starlette.requests import Request
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
 from mycelium_gateway import joined
-from mycelium_gateway.identity import AGENT, Identity
+from mycelium_gateway.identity import AGENT, STATE, Identity
 from mycelium_kernel import names
 from mycelium_kernel.bus import TIMEOUT_S, Reply
 from mycelium_kernel.clock import new_id
@@ -154,10 +154,10 @@ async def read_acting(request: Request) -> Call:
     gateway: Gateway = request.app.state.gateway
     found = request.scope.get("state", {})
     # Where nobody was asked for a token although sign-in is on, at an open address, nobody is believed either.
-    is_nobody = gateway.settings.auth.enabled and "identity" not in found
+    is_nobody = gateway.settings.auth.enabled and STATE not in found
     handle, claimed = "" if is_nobody else sent.get(READ_HANDLE, ""), ""
     named, own_session = _speaker(handle) if handle else ("", "")
-    identity: Identity | None = found.get("identity")
+    identity: Identity | None = found.get(STATE)
     if identity:
         if named and named != identity.handle:
             claimed, own_session = handle, ""

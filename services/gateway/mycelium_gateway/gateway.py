@@ -48,7 +48,7 @@ class Gateway:
     @cached_property
     def web(self) -> WebSignIn:
         """How people sign in by a browser, and who calls by the cookie that it then keeps."""
-        return WebSignIn(self.settings, self.identify, self.connection)
+        return WebSignIn(self.settings, self.identify, self.connection, lambda: self.clock().timestamp())
 
     def is_late(self, service: str) -> bool:
         """Whether a service may still be on its way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 USER, AGENT = "user", "agent"
+STATE = "identity"  # where it stands in the state of a request
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mycelium_gateway import problems
 from mycelium_gateway.actor import READ_HANDLE
 from mycelium_gateway.head import LASTING
-from mycelium_gateway.identity import Identity
+from mycelium_gateway.identity import STATE, Identity
 from mycelium_gateway.settings import GatewaySettings
 
 REFUSED = prometheus_client.Counter("mycelium_http_refused_total", "Requests refused since too many were open.", ["of"])
@@ -88,7 +88,7 @@ class LoadMiddleware:
 
 def _caller(scope: Scope) -> bytes:
     """Whose token it is, else the handle that a request names, else the address that it comes from."""
-    identity: Identity | None = scope.get("state", {}).get("identity")
+    identity: Identity | None = scope.get("state", {}).get(STATE)
     if identity:
         return identity.handle.encode()
     for name, value in scope["headers"]:

@@ -1,7 +1,7 @@
 """Finds who calls, before anything else is done with a request: by its token, or because it was made on this machine.
 
 With sign-in on, every address but the open ones needs a token. Whoever sends one is judged by it, also on the hub's own
-machine. What was found stands in `scope["state"]["identity"]`; `actor.py` makes the caller of it.
+machine. What was found stands in the state of the request; `actor.py` makes the caller of it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelium_gateway import peers, problems
 from mycelium_gateway.gateway import Gateway
-from mycelium_gateway.identity import Identity
+from mycelium_gateway.identity import STATE, Identity
 from mycelium_gateway.peers import TrustedProxies
-from mycelium_gateway.signing_keys import AuthUnavailable
+from mycelium_gateway.signing_keys import NO_ISSUER, AuthUnavailable
 from mycelium_gateway.web_sign_in import COOKIES
 from mycelium_kernel.errors import Refusal, Unavailable
 
@@ -24,7 +24,6 @@ OPEN = frozenset({"/", "/health", "/healthz", "/docs", "/redoc", "/openapi.json"
 OPEN_BELOW = re.compile(r"/api/rooms/[^/\n]+/\.well-known/agent-card\.json|/api/auth/[a-z]+")
 AUTHORIZATION = b"authorization"
 BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
-STATE = "identity"
 # Finds who calls by one part of a request; None when the request has no such part. Raises what is wrong with it.
 Source = Callable[[Scope], Awaitable[Identity | None]]
 
@@ -67,7 +66,7 @@ class SigningInMiddleware:
         if auth.localhost_bypass and peers.is_local(scope, self._proxies):
             return None
         if not auth.issuers:
-            raise AuthUnavailable("sign-in is on, and no issuer is trusted: add one to auth.issuers")
+            raise AuthUnavailable(NO_ISSUER)
         raise Refusal("token.missing", "this needs a token: `Authorization: Bearer ...`", next="mycelium login")
 
     async def _by_bearer(self, scope: Scope) -> Identity | None:

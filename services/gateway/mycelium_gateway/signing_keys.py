@@ -18,6 +18,7 @@ from mycelium_gateway.token_text import TokenText
 from mycelium_kernel.errors import Unavailable
 
 LOGGER = logging.getLogger(__name__)
+NO_ISSUER = "sign-in is on, and no issuer is trusted: add one to auth.issuers"
 # Between two fetches because of keys that are not known: so long may a new key be unknown after a made-up one.
 UNKNOWN_S = 2.0
 # After a fetch that failed.

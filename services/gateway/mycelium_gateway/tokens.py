@@ -17,7 +17,7 @@ from mycelium_gateway import token_text
 from mycelium_gateway.identity import AGENT, USER, Identity
 from mycelium_gateway.issuers import AuthSettings, Issuer
 from mycelium_gateway.published_keys import SigningKey
-from mycelium_gateway.signing_keys import AuthUnavailable, IssuerKeys
+from mycelium_gateway.signing_keys import NO_ISSUER, AuthUnavailable, IssuerKeys
 from mycelium_gateway.token_text import TokenText, rejected
 from mycelium_kernel import names
 from mycelium_kernel.errors import Refusal
@@ -76,7 +76,7 @@ class Tokens:
 
     async def _found(self, token: str) -> _Known:
         if not self._issuers:
-            raise AuthUnavailable("sign-in is on, and no issuer is trusted: add one to auth.issuers")
+            raise AuthUnavailable(NO_ISSUER)
         text = token_text.read(token)
         named = text.claims.get("iss")
         trusted = self._issuers.get(named) if isinstance(named, str) else None
