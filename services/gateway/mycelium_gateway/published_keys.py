@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,25 +112,27 @@ def _number(encoded: str) -> int:
 
 
 async def fetch_object(url: str, within_s: float) -> dict[str, Any]:
-    """A JSON object from an address. One of this machine is asked without the proxy that the environment may name."""
-    own = is_loopback(urlsplit(url).hostname or "")
-    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    """A JSON object from an address."""
     try:
-        async with (
-            asyncio.timeout(within_s),
-            httpx.AsyncClient(timeout=within_s, trust_env=not own, headers=headers) as client,
-            client.stream("GET", url) as answer,
-        ):
-            return _object(answer, await _body(answer))
+        async with asyncio.timeout(within_s), client(url, within_s) as http, http.stream("GET", url) as answer:
+            if answer.status_code != HTTPStatus.OK:
+                raise Unusable(f"it answered with status {answer.status_code}")
+            return _object(answer, await read_body(answer))
     except (TimeoutError, httpx.TimeoutException):
         raise Unusable(f"it did not answer within {within_s:g} seconds") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise Unusable(f"it can't be asked ({type(error).__name__})") from None
 
 
-async def _body(answer: httpx.Response) -> bytes:
-    if answer.status_code != 200:
-        raise Unusable(f"it answered with status {answer.status_code}")
+def client(url: str, within_s: float = WITHIN_S) -> httpx.AsyncClient:
+    """What asks an issuer. One of this machine is asked without the proxy that the environment may name."""
+    own = is_loopback(urlsplit(url).hostname or "")
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    return httpx.AsyncClient(timeout=within_s, trust_env=not own, headers=headers)
+
+
+async def read_body(answer: httpx.Response) -> bytes:
+    """The body of an answer, as long as it is not longer than `LARGEST`."""
     if answer.headers.get("content-encoding", "identity") != "identity":
         raise Unusable("it answered compressed, though it was asked not to")
     body = b""

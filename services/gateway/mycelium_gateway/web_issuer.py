@@ -6,7 +6,9 @@ OpenID Connect Core and RFC 6749, 7009, 7636, by Authlib. `web_sign_in.py` calls
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -20,7 +22,6 @@ from mycelium_gateway.published_keys import WELL_KNOWN, WITHIN_S, Unusable
 from mycelium_gateway.signing_keys import AuthUnavailable, IssuerKeys
 from mycelium_gateway.web_settings import WebSettings
 from mycelium_kernel.errors import Refusal
-from mycelium_kernel.names import is_loopback
 
 KEPT_S = 300.0  # how long the issuer's addresses are believed
 RETRY_S = 2.0  # after it could not be asked: so long whoever comes is told so at once
@@ -54,7 +55,7 @@ class Granted:
 class WebIssuer:
     """One issuer, asked as the web app's client."""
 
-    def __init__(self, settings: WebSettings, now: Any = time.time) -> None:
+    def __init__(self, settings: WebSettings, now: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._now = now
         self._places: Places | None = None
@@ -153,14 +154,14 @@ class WebIssuer:
     async def _ask(self, form: dict[str, str], refresh: str = "") -> Granted:
         places = await self.places()
         extras = {"audience": self._settings.audience} if self._settings.audience else {}
-        answer = await self._post(places.token, form | extras)
+        status, body = await self._post(places.token, form | extras)
         try:
-            said = answer.json()
-        except ValueError:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
             said = None
-        if answer.status_code in BUSY or not isinstance(said, dict):
-            raise AuthUnavailable(f"{self._settings.issuer} answered with status {answer.status_code}")
-        if answer.status_code != HTTPStatus.OK:
+        if status in BUSY or not isinstance(said, dict):
+            raise AuthUnavailable(f"{self._settings.issuer} answered with status {status}")
+        if status != HTTPStatus.OK:
             why = _plain(said.get("error"))
             if refresh and why != "invalid_grant":  # it says nothing about the session
                 raise AuthUnavailable(f"{self._settings.issuer} does not renew sessions: {why}")
@@ -171,16 +172,22 @@ class WebIssuer:
         expires_at = self._now() + max(0.0, min(float(lasts), LONGEST_S))
         return Granted(access, str(said.get("refresh_token") or refresh), str(said.get("id_token") or ""), expires_at)
 
-    async def _post(self, url: str, form: dict[str, str]) -> httpx.Response:
+    async def _post(self, url: str, form: dict[str, str]) -> tuple[int, bytes]:
+        """What the issuer says to a form: the status and the body."""
         client, secret = self._settings.client_id, self._settings.client_secret
         auth: httpx.Auth = httpx.Auth()  # none
         if secret:  # RFC 6749, 2.3.1: each written as in a form
             auth = httpx.BasicAuth(quote_plus(client), quote_plus(secret))
         form = form if secret else {**form, "client_id": client}
-        own = is_loopback(urlsplit(url).hostname or "")
         try:
-            async with asyncio.timeout(WITHIN_S), httpx.AsyncClient(timeout=WITHIN_S, trust_env=not own) as http:
-                return await http.post(url, data=form, auth=auth, headers={"Accept": "application/json"})
+            async with (
+                asyncio.timeout(WITHIN_S),
+                published_keys.client(url) as http,
+                http.stream("POST", url, data=form, auth=auth) as answer,
+            ):
+                return answer.status_code, await published_keys.read_body(answer)
+        except Unusable as error:
+            raise AuthUnavailable(f"{self._settings.issuer} can't be asked: {error}") from None
         except (TimeoutError, httpx.HTTPError, OSError) as error:
             raise AuthUnavailable(f"{self._settings.issuer} can't be asked ({type(error).__name__})") from None
 

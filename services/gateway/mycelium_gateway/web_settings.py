@@ -57,11 +57,8 @@ class WebSettings:
 
 
 def _address(written: str) -> str:
-    return (
-        ""
-        if not written.strip() or is_web_address(written.strip())
-        else f"{written!r} is no http:// or https:// address"
-    )
+    address = written.strip()
+    return f"{written!r} is no http:// or https:// address" if address and not is_web_address(address) else ""
 
 
 def _secret(written: str) -> str:
