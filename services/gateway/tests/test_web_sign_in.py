@@ -293,6 +293,8 @@ async def test_while_the_issuer_is_away_a_good_session_goes_on(
             (429, {"error": "slow_down"}),
             (401, {"error": "invalid_client"}),
             (200, "html"),
+            (200, "[" * 100_000),
+            (200, {"access_token": "x", "padding": "x" * 300_000}),
         ):
             own_idp.answer_instead("/token", status, body)
             assert (await browser.ask("GET", "/metrics")).status_code == 200, status

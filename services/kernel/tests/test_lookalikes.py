@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mycelium.rooms.v1 import views_pb2
 from mycelium_kernel import lookalikes, names
 from mycelium_kernel.errors import Refusal
 
@@ -160,3 +161,10 @@ def test_reserved_names_are_no_persons() -> None:
         "Ｈｕｂ": "hub",
         "": "",
     }
+
+
+def test_every_kind_of_engine_is_a_reserved_name() -> None:
+    """Those that there are; the list has also those that are to come."""
+    kinds = {name.removeprefix("ENGINE_KIND_").lower() for name, number in views_pb2.EngineKind.items() if number}
+    assert kinds
+    assert kinds <= names.ENGINE_HANDLES
