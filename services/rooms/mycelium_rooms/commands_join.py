@@ -47,6 +47,7 @@ def make_join_code(loaded: Coming, request: join_pb2.MakeJoinCodeRequest, contex
         made_at=clock.to_timestamp(context.now),
         expires_at=clock.to_timestamp(context.now + GOOD_FOR),
         room=loaded.room.name,
+        proven=bool(context.actor.proven),
     )
     return Fact(event, on=loaded.entity)
 
@@ -63,15 +64,18 @@ def _check_agent(membership: Membership, handle: str, context: Context) -> None:
 def _check_acting(membership: Membership, handle: str, context: Context) -> None:
     """Where nobody has to sign in, whoever sees the room may."""
     caller, member = handle_of(context), membership.member
-    if not context.actor.proven or caller == handle:
-        return
-    if member and (caller == member.owner or caller in member.allow_from):
+    if not context.actor.proven or _may_act(membership, handle, caller):
         return
     if member is None and not membership.is_user:
         create = f"mycelium agent create {handle} --room {shlex.quote(membership.room.name)} --owner {caller}"
         raise Refusal("acting.forbidden", f"@{handle} is no agent of this room yet: make it yours first", next=create)
     detail = f"@{caller} may not act for @{handle}: its record names them neither as owner nor in allow_from"
     raise Refusal("acting.forbidden", detail)
+
+
+def _may_act(membership: Membership, handle: str, caller: str) -> bool:
+    member = membership.member
+    return caller == handle or (member is not None and caller in {member.owner, *member.allow_from})
 
 
 def answer_make(event: join_pb2.JoinCodeMade, _sequence: int) -> join_pb2.MakeJoinCodeResponse:
@@ -105,6 +109,8 @@ def _is_good(loaded: Coming, request: join_pb2.UseJoinCodeRequest, context: Cont
         return False
     is_agent = not loaded.membership.is_user and (member is None or member.kind == views_pb2.MEMBER_KIND_AGENT)
     if loaded.membership.alike and state.made_by != loaded.handle:  # who came meanwhile, and looks the same
+        return False
+    if state.proven and not _may_act(loaded.membership, loaded.handle, state.made_by):  # not any more
         return False
     in_time = clock.to_timestamp(context.now).ToMilliseconds() < state.expires_at.ToMilliseconds()
     return is_agent and in_time and state.used_by in {"", request.request_digest}

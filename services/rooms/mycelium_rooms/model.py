@@ -109,7 +109,9 @@ def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.Membe
 
 
 def make_join_code(_before: join_pb2.JoinState | None, event: join_pb2.JoinCodeMade) -> join_pb2.JoinState:
-    return join_pb2.JoinState(code_digest=event.code_digest, expires_at=event.expires_at, made_by=event.made_by)
+    return join_pb2.JoinState(
+        code_digest=event.code_digest, expires_at=event.expires_at, made_by=event.made_by, proven=event.proven
+    )
 
 
 def use_join_code(before: join_pb2.JoinState | None, event: join_pb2.JoinCodeUsed) -> join_pb2.JoinState:

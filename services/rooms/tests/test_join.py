@@ -205,6 +205,20 @@ def test_who_signed_in_makes_codes_for_whom_they_may_act(demo: Hub) -> None:
             decide_as(demo, actor, make(handle))
 
 
+def test_a_code_of_one_who_may_act_no_more_lets_nobody_in(demo: Hub) -> None:
+    """identity: its token would outlast what was taken back. Where nobody signed in, it is good."""
+    demo.agent("bot", owner="kim", allow_from=["lee"], set_allow_from=True)
+    taken = pb.SaveMemberRequest(room="demo", handle="bot", allow_from=[], set_allow_from=True)
+    demo.signed_in = {"lee": "user"}
+    demo.ask(make("bot"), "lee")
+    demo.decide(use())
+    demo.signed_in = {}
+    demo.ask(taken, "kim")
+    demo.refused("join.refused", use())
+    demo.ask(make("bot"), "lee")
+    demo.decide(use())
+
+
 def test_a_folder_of_another_member_does_not_spend_a_code(demo: Hub) -> None:
     """Who joins may say which member alone will do."""
     room_id = demo.ask(make(), "avery").room_id

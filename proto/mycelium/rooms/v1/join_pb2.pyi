@@ -263,6 +263,7 @@ class JoinCodeMade(_message.Message):
     MADE_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     ROOM_FIELD_NUMBER: _builtins.int
+    PROVEN_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """UUID of the room."""
     handle: _builtins.str
@@ -273,6 +274,8 @@ class JoinCodeMade(_message.Message):
     """Handle of who made it; empty when the caller gave none."""
     room: _builtins.str
     """Name of the room as known then."""
+    proven: _builtins.bool
+    """Whether who made it had signed in, and so has to be one who may act for the handle when it is used, too."""
     @_builtins.property
     def made_at(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -291,10 +294,11 @@ class JoinCodeMade(_message.Message):
         made_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         room: _builtins.str = ...,
+        proven: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "made_at", b"made_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_digest", b"code_digest", "expires_at", b"expires_at", "handle", b"handle", "made_at", b"made_at", "made_by", b"made_by", "room", b"room", "room_id", b"room_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_digest", b"code_digest", "expires_at", b"expires_at", "handle", b"handle", "made_at", b"made_at", "made_by", b"made_by", "proven", b"proven", "room", b"room", "room_id", b"room_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -354,12 +358,15 @@ class JoinState(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     USED_BY_FIELD_NUMBER: _builtins.int
     MADE_BY_FIELD_NUMBER: _builtins.int
+    PROVEN_FIELD_NUMBER: _builtins.int
     code_digest: _builtins.str
     """Digest of the code."""
     used_by: _builtins.str
     """Digest of what tells the request that used it from others; empty while nobody has."""
     made_by: _builtins.str
     """Handle of who made it; empty when the caller gave none."""
+    proven: _builtins.bool
+    """Whether who made it had signed in."""
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Until when it can be used."""
@@ -371,10 +378,11 @@ class JoinState(_message.Message):
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         used_by: _builtins.str = ...,
         made_by: _builtins.str = ...,
+        proven: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_digest", b"code_digest", "expires_at", b"expires_at", "made_by", b"made_by", "used_by", b"used_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_digest", b"code_digest", "expires_at", b"expires_at", "made_by", b"made_by", "proven", b"proven", "used_by", b"used_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
