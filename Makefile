@@ -145,12 +145,9 @@ $(ARCHIVES): build/images/%.tar: Dockerfile .dockerignore charts/image.sh .ci/uv
 	@CLUSTER="$(CLUSTER)" sh charts/image.sh $* localhost/mycelium-$*:$(TAG) $@ $(call image_parts,$*)
 
 # The issuer at which tests sign in on the cluster; it is part of no hub.
-$(ISSUER): $(OIDC)/Dockerfile $(OIDC)/provider.mjs $(OIDC)/node_modules/.ready
+$(ISSUER): $(OIDC)/Dockerfile $(OIDC)/image.sh $(OIDC)/provider.mjs $(OIDC)/node_modules/.ready
 	@echo "building the image of the issuer ..."
-	@mkdir -p $(@D)
-	@if command -v "$(CLUSTER)" > /dev/null; then "$(CLUSTER)" build-image localhost/mycelium-oidc:$(TAG) $(OIDC) $@; \
-	else docker build --quiet --tag localhost/mycelium-oidc:$(TAG) $(OIDC) \
-		&& docker save --output $@ localhost/mycelium-oidc:$(TAG); fi
+	@CLUSTER="$(CLUSTER)" sh $(OIDC)/image.sh localhost/mycelium-oidc:$(TAG) $@
 
 # --- writing it -------------------------------------------------------------------------------------------------------
 
