@@ -205,6 +205,7 @@ def test_a_hub_that_is_down_or_asks_for_no_token_is_told(
         named = by_code(person, idp, unique("avery"), "--issuer", idp.issuer, MYCELIUM_API_URL=address).ok()
         assert named.out == f"signed in ({idp.issuer})\n"
         assert why in named.err.splitlines()[-1]
+        assert ("can't be reached, which may not be its address: mycelium status" in named.err) == (address == url)
     assert person.run("config", "get", "identity.name").out == "\n"
 
 
@@ -352,6 +353,7 @@ def test_iam_with_another_handle_than_the_tokens_warns(
     avery, room = unique("avery"), unique("room")
     by_browser(person, browser, idp, avery).ok()
     warned = person.run("iam", "casey").ok()
+    assert warned.out == f"kept for later: @casey; commands here still act as @{avery}\n"
     said = f"warning: you are signed in as @{avery}, and so is what you write: as @casey it is refused."
     assert warned.err == f"{said} Next: mycelium logout, or mycelium iam {avery}\n"
     person.run("room", "create", room).ok()
@@ -370,7 +372,7 @@ def test_a_token_that_the_hub_does_not_take_is_not_kept(
     assert audience.err.endswith("Next: mycelium config set login.audience mycelium, then mycelium login\n")
     browser.cookies.clear()
     nobody = by_browser(person, browser, idp, "not a handle!").failed(FORBIDDEN)
-    assert "handle" in nobody.err
+    assert nobody.err.endswith("Next: whoever runs the hub sets auth.handle_claim to a claim that holds a handle\n")
     assert not person.home.exists()
 
 

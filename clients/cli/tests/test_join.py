@@ -114,6 +114,17 @@ def test_flag_and_environment_win_over_the_folder_and_it_over_the_machine(
     assert context.token() is None
 
 
+def test_iam_in_a_joined_folder_says_who_commands_act_as(hub: ScriptedHub, folder: Path, run: Run) -> None:
+    """It is written down, and the folder goes before it."""
+    place = write(folder, member(hub.url))
+    hub.play(answer(200, {"handle": "avery", "name": "Avery Quinn"}))
+    ran = run("iam", "avery")
+    assert ran.out == "kept for later: Avery Quinn (@avery); commands here still act as @scout\n"
+    said = f"warning: {place} goes first here: commands in its folder act as @scout, not as @avery."
+    assert ran.err == f"{said} Next: mycelium leave, or another folder\n"
+    assert config.lookup("identity.name") == ("avery", config.path())
+
+
 def test_a_folders_token_goes_to_its_hub_alone(
     hub: ScriptedHub, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

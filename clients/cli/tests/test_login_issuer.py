@@ -8,6 +8,7 @@ import pytest
 
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.issuing import document, form, issuer_at
+from clients.cli.tests.issuing import granted as given
 from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli import config
 from mycelium_cli.config import Value
@@ -70,6 +71,32 @@ def test_an_issuer_that_is_named_is_asked_though_the_hub_is_down(scripted: Scrip
     ran = run("login", "--device", "--issuer", scripted.url)
     assert ran.status == 5
     assert ran.err.startswith(f"error: the issuer at {scripted.url} can't be reached (")
+
+
+@pytest.mark.parametrize(
+    ("slash", "reason", "hint"),
+    [
+        ("/", "its issuer is not one that this hub trusts", "puts it into auth.issuers to the letter; {hub}/ is there"),
+        (
+            "",
+            "it has no claim `handle`; see auth.handle_claim",
+            "sets auth.handle_claim to a claim that holds a handle",
+        ),
+    ],
+)
+def test_what_the_hub_has_to_change_is_not_put_to_who_signs_in(
+    scripted: ScriptedHub, run: Run, slash: str, reason: str, hint: str
+) -> None:
+    """A slash too many in its list of issuers, a claim that no token has: signing in again would change nothing."""
+    config.write("login.scopes", "profile")
+    code = {"device_code": "d", "user_code": "ABCD-EFGH", "verification_uri": scripted.url, "expires_in": 60}
+    health = answer(200, {"auth": {"enabled": True, "issuers": [scripted.url + slash], "audience": "mycelium"}})
+    refusal = {"status": 401, "slug": "token.refused", "detail": f"token rejected: {reason}", "next": "mycelium login"}
+    scripted.play(health, document(scripted.url), answer(200, code | {"interval": 1}), given(), answer(401, refusal))
+    ran = run("login", "--device")
+    said = f"error: the hub at {scripted.url} does not take a token of {scripted.url}: token rejected: {reason}."
+    assert ran.status == 4
+    assert ran.err.splitlines()[-1] == f"{said} Next: whoever runs the hub {hint.format(hub=scripted.url)}"
 
 
 def test_an_issuer_is_the_one_that_it_says_it_is(scripted: ScriptedHub) -> None:

@@ -37,8 +37,12 @@ def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -
     other = proven.handle if proven and proven.handle != who else ""
     saved, reason = _save_user(here, who, {"name": name, "team": team}, may_be_refused=bool(other))
     config.write("identity.name", who)
-    here.out.answer({"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}, draw_iam)
-    if other:
+    acting = here.handle(None)
+    answer = {"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}
+    here.out.answer(answer, lambda data, _paint: draw_iam(data, acting))
+    if (join := context.joined()) and acting == join.handle != who:
+        here.out.note(signed_in.outdone(join.source, join.handle, who))
+    elif other:
         here.out.note(signed_in.mismatch(other, who))
     elif saved is None:
         here.out.note(f"warning: the user record was not saved: {reason}. Later: mycelium iam {who}")
@@ -61,9 +65,13 @@ def _save_user(
     return user, ""
 
 
-def draw_iam(answer: Document, _paint: Paint) -> Iterator[str]:
-    """Who one is from now on."""
-    yield f"you are {person((answer['user'] or {}).get('name'), answer['handle'])}"
+def draw_iam(answer: Document, acting: str) -> Iterator[str]:
+    """Who one is from now on; nobody is told so while commands act as somebody else."""
+    who = person((answer["user"] or {}).get("name"), answer["handle"])
+    if acting == answer["handle"]:
+        yield f"you are {who}"
+    else:
+        yield f"kept for later: {who}; commands here still act as @{clean_line(acting)}"
 
 
 @command("whoami", example="mycelium whoami --sources")

@@ -34,6 +34,10 @@ def login(here: Here, *, device: bool, issuer: str | None) -> None:
     if not discovery.is_private(here.hub_url):
         here.out.note(f"warning: {here.hub_url} is plain HTTP: others on the way can read the token")
     trying = granted.attempt(discovery.discover(named))
+    if hub is None:
+        here.out.note(
+            f"warning: the hub at {here.hub_url} can't be reached, which may not be its address: mycelium status"
+        )
     person = granted.person(trying, _tokens(here, trying, by_code=device), time.time())
     handle, trouble = _handle(here, person, hub)
     person = person._replace(handle=handle)
@@ -79,11 +83,20 @@ def _handle(here: Here, person: Person, hub: Trusted | None) -> tuple[str, str]:
 def _refused(here: Here, person: Person, hub: Trusted | None, failure: Failure) -> Failure:
     """Why the sign-in is of no use here, and what to change."""
     cause = f"the hub at {here.hub_url} does not take a token of {person.issuer}: {failure.cause}"
-    hint = failure.hint or "ask who runs the hub"
-    asked = str(config.effective("login.audience").value)
-    if hub is not None and hub.audience and hub.audience != asked:
-        hint = f"mycelium config set login.audience {clean_line(hub.audience)}, then mycelium login"
+    hint = (_remedy(person, hub, failure.cause) if hub else "") or failure.hint or "ask who runs the hub"
     return Failure(cause, exit_status=FORBIDDEN, hint=hint, problem=failure.problem)
+
+
+def _remedy(person: Person, hub: Trusted, cause: str) -> str:
+    """What signing in again would not change; nothing when it might."""
+    if hub.issuers and person.issuer not in hub.issuers:
+        listed = ", ".join(clean_line(one) for one in hub.issuers)
+        return f"whoever runs the hub puts it into auth.issuers to the letter; {listed} is there"
+    if "handle_claim" in cause or "can't be a handle" in cause:
+        return "whoever runs the hub sets auth.handle_claim to a claim that holds a handle"
+    if "audience" in cause and hub.audience and hub.audience != str(config.effective("login.audience").value):
+        return f"mycelium config set login.audience {clean_line(hub.audience)}, then mycelium login"
+    return ""
 
 
 def _become(here: Here, person: Person) -> str:

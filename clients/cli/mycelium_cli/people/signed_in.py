@@ -55,3 +55,11 @@ def mismatch(signed_in_as: str, who: str) -> str:
         f"warning: you are signed in as @{named}, and so is what you write: as @{who} it is refused."
         f" Next: mycelium logout, or mycelium iam {named}"
     )
+
+
+def outdone(folder: str, joined_as: str, who: str) -> str:
+    """What `iam` says in a folder that has joined as another member."""
+    return (
+        f"warning: {folder} goes first here: commands in its folder act as @{clean_line(joined_as)}, not as @{who}."
+        " Next: mycelium leave, or another folder"
+    )
