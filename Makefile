@@ -24,6 +24,8 @@ PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed
 export PATH := $(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONPATH
+# pytest compiles every test file for itself: once, not for each worker of each run.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## this menu
