@@ -42,43 +42,29 @@ class Cast:
         return Api(self.url, self.tokens[caller])
 
 
-@pytest.fixture(scope="module")
-def guarded(idp: OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """A hub where nobody is anybody without a token, not on this machine either."""
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": "mycelium",
-        "MYCELIUM_AUTH_ISSUERS": f'[{{"issuer": "{idp.issuer}", "role": "user"}}]',
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
-    found = Hub(tmp_path_factory.mktemp("guarded") / "hub", env=env).start()
-    yield found
-    found.close()
-
-
 @pytest.fixture
-def cast(guarded: Hub, idp: OidcServer, unique: Unique) -> Iterator[Cast]:
+def cast(guarded_hub: Hub, idp: OidcServer, unique: Unique) -> Iterator[Cast]:
     """Everybody, in a room and outside of it."""
     handles = {caller: unique(caller) for caller in CALLERS}
     tokens = {
         caller: idp.agent_token(handle, mycelium_role="agent") if caller == "agent" else idp.user_token(handle)
         for caller, handle in handles.items()
     }
-    machine = Machine(guarded.home.parent / unique("client"), guarded.url)
-    room = Room(Api(guarded.url, tokens["owner"]), machine, uuid4().hex, handles["owner"]).create(private=True)
+    machine = Machine(guarded_hub.home.parent / unique("client"), guarded_hub.url)
+    room = Room(Api(guarded_hub.url, tokens["owner"]), machine, uuid4().hex, handles["owner"]).create(private=True)
     for caller in CALLERS:
-        Api(guarded.url, tokens[caller]).put(path("users", handles[caller]), {}) if caller != "agent" else None
+        Api(guarded_hub.url, tokens[caller]).put(path("users", handles[caller]), {}) if caller != "agent" else None
     for caller in ("member", "friend"):
         room.api.post(room.at("members"), {"handle": handles[caller], "kind": "user"}).ok(201)
     record = {"handle": handles["agent"], "kind": "agent", "owner": handles["owner"], "allow_from": [handles["friend"]]}
     room.api.post(room.at("members"), record).ok(201)
     foreign = uuid4().hex
-    Api(guarded.url, idp.user_token(unique("elsewhere"))).post(path("rooms"), {"name": foreign, "private": True}).ok(
-        201
-    )
+    Api(guarded_hub.url, idp.user_token(unique("elsewhere"))).post(
+        path("rooms"), {"name": foreign, "private": True}
+    ).ok(201)
     event = {"content": "the secret", "message_type": "event", "metadata": {"kind": "action"}}
-    message = Api(guarded.url, tokens["member"]).post(room.at("messages"), event).ok(201).json["id"]
-    yield Cast(guarded.url, room, foreign, message, handles, tokens)
+    message = Api(guarded_hub.url, tokens["member"]).post(room.at("messages"), event).ok(201).json["id"]
+    yield Cast(guarded_hub.url, room, foreign, message, handles, tokens)
     machine.close()
 
 
