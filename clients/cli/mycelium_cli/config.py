@@ -220,6 +220,13 @@ def checked_url(text: str, source: str) -> str:
     return url
 
 
+def plain(text: str, source: str) -> str:
+    """A text that can travel in a header, or a refusal that doesn't repeat what may be a secret."""
+    if not text or not all("!" <= character <= "~" for character in text):
+        raise usage(f"{source} holds a blank or a character that is not plain ASCII", f"mend {source}")
+    return text
+
+
 def _names_a_host(url: str) -> bool:
     from urllib.parse import urlsplit  # whoever asks a hub has it loaded anyway
 

@@ -126,7 +126,7 @@ def _agents_token(acting: str, url: str, refused: str | None) -> Value | None:
     """One from the environment, or an agent's own, from its issuer."""
     from mycelium_cli.sign_in import agents
 
-    return agents.token(acting, refused, url)
+    return agents.token(acting, url, refused)
 
 
 def _joined_token(acting: str, url: str) -> Value | None:
@@ -134,7 +134,7 @@ def _joined_token(acting: str, url: str) -> Value | None:
     join = joined()
     if join is None or not join.token or acting != join.handle or not same_hub(url, join.hub):
         return None
-    return Value(plain(join.token, join.source), join.source)
+    return Value(config.plain(join.token, join.source), join.source)
 
 
 def _persons_token(url: str, refused: str | None) -> Value | None:
@@ -146,13 +146,6 @@ def _persons_token(url: str, refused: str | None) -> Value | None:
     from mycelium_cli.sign_in import renewal
 
     return renewal.token(url, refused)
-
-
-def plain(text: str, source: str) -> str:
-    """A text that can travel in a header, or a refusal that doesn't repeat what may be a secret."""
-    if not re.fullmatch(r"[\x21-\x7e]+", text):
-        raise usage(f"{source} holds a blank or a character that is not plain ASCII", f"mend {source}")
-    return text
 
 
 def hub_url() -> Value:
@@ -203,7 +196,7 @@ class Here:
 
     def __init__(self, *, json_wanted: bool = False, verbose: bool = False, key: str | None = None) -> None:
         self.verbose = verbose
-        self.key = plain(key, "--key") if key else None
+        self.key = config.plain(key, "--key") if key else None
         self.out = Output(json_wanted=json_wanted)
 
     @property

@@ -42,21 +42,19 @@ _tried: dict[tuple[str, str], _Tried] = {}
 _told: set[str] = set()
 
 
-def token(handle: str, refused: str | None = None, hub: str | None = None) -> Value | None:
+def token(handle: str, hub: str, refused: str | None = None) -> Value | None:
     """The agent's token for a hub, or nothing when it has none to use there; empty when its issuer gave it none.
 
     `refused` is one that the hub would not have (empty: it wants one, and none was sent): another is asked for.
     """
-    from mycelium_cli.context import hub_url, plain
-
     found = os.environ.get(TOKEN, "").strip()
     if found:
-        return Value(plain(found, TOKEN), TOKEN)
+        return Value(config.plain(found, TOKEN), TOKEN)
     who = handle or own_handle()
     grant = grant_of(who) if who else None
     if grant is None:
         return None
-    return _obtained(who, grant, refused, str(hub_url().value) if hub is None else hub)
+    return _obtained(who, grant, refused, hub)
 
 
 def grant_of(handle: str) -> Grant | None:
