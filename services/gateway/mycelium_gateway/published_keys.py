@@ -21,6 +21,7 @@ from joserfc.jws import JWSRegistry
 
 from mycelium_gateway.token_text import ALGORITHMS
 from mycelium_kernel.names import is_loopback
+from mycelium_kernel.settings import is_web_address
 
 WITHIN_S = 5.0
 LARGEST = 256 * 1024  # bytes of a document
@@ -61,7 +62,7 @@ async def discover(issuer: str, within_s: float = WITHIN_S) -> str:
     if document.get("issuer") != issuer:
         raise Unusable("its discovery document is about another issuer; auth.issuers must hold the exact `iss`")
     found = document.get("jwks_uri")
-    if not isinstance(found, str) or urlsplit(found).scheme not in {"http", "https"}:
+    if not isinstance(found, str) or not is_web_address(found):
         raise Unusable("its discovery document names no address of keys")
     if urlsplit(issuer).scheme == "https" != urlsplit(found).scheme:
         raise Unusable("its discovery document sends to an address without TLS for the keys")

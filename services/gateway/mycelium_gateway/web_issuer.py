@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote_plus, urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode
 
 import httpx
 
@@ -22,6 +22,7 @@ from mycelium_gateway.published_keys import WELL_KNOWN, WITHIN_S, Unusable
 from mycelium_gateway.signing_keys import AuthUnavailable, IssuerKeys
 from mycelium_gateway.web_settings import WebSettings
 from mycelium_kernel.errors import Refusal
+from mycelium_kernel.settings import is_web_address
 
 KEPT_S = 300.0  # how long the issuer's addresses are believed
 RETRY_S = 2.0  # after it could not be asked: so long whoever comes is told so at once
@@ -102,7 +103,7 @@ class WebIssuer:
     def _moved(document: dict[str, Any], name: str, there: str, here: str) -> str:
         """An address of the document, as whoever is to use it reaches it."""
         found = document.get(name)
-        if not isinstance(found, str) or urlsplit(found).scheme not in {"http", "https"}:
+        if not isinstance(found, str) or not is_web_address(found):
             return ""
         base = there.rstrip("/")
         return here.rstrip("/") + found[len(base) :] if found.startswith(base + "/") else found

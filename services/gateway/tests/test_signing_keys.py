@@ -265,6 +265,9 @@ async def test_an_answer_that_is_no_list_of_keys_is_an_outage(
         ({"issuer": None}, "about another issuer"),
         ({"jwks_uri": None}, "names no address"),
         ({"jwks_uri": "file:///etc/passwd"}, "names no address"),
+        ({"jwks_uri": "http://[::1"}, "names no address"),
+        ({"jwks_uri": "http://127.0.0.1:99999/jwks"}, "names no address"),
+        ({"jwks_uri": "http://"}, "names no address"),
     ],
 )
 async def test_a_discovery_document_is_only_about_its_issuer(
