@@ -15,6 +15,7 @@ import click
 import mycelium_gateway.reference
 import mycelium_hub.settings
 from mycelium_cli import main as cli
+from mycelium_cli.sign_in import agents
 from mycelium_gateway.access import MEANING, Access
 from mycelium_kernel.settings import Setting
 
@@ -23,6 +24,14 @@ CONTRACT = ROOT / "contracts/openapi.json"
 SETTINGS_JSON = ROOT / "clients/cli/mycelium_cli/settings.json"
 BOUNDS = ("least", "most", "choices")
 Json = dict[str, Any]
+ENVIRONMENT_ALONE = (
+    ("MYCELIUM_HOME", "The folder of this machine's settings, tokens and hub."),
+    ("MYCELIUM_SESSION", "Which session a command belongs to, where the guess of `whoami --sources` is wrong."),
+    ("MYCELIUM_TOKEN_FILE", "The file of the sign-ins of `login`, in place of `token.json` in the home."),
+    (agents.TOKEN, "A token that is sent as it is, before any other, and never renewed."),
+    (agents.CLIENT_ID, "The client of the agent that acts, in place of `agent credential set`."),
+    (agents.CLIENT_SECRET, "The secret of that client."),
+)
 MADE = "<!-- Made by `make docs` from the code; changes here are lost. -->\n\n"
 
 
@@ -66,6 +75,8 @@ def settings_page() -> str:
         reader = "every command" if row["scope"] == "cli" else "the hub"
         cells = [f"`{row['key']}`", environment, default, _bounds(row), row["unit"], row["why"], reader]
         lines.append(f"| {' | '.join(map(str, cells))} |")
+    rows = (f"| `{name}` | {why} |" for name, why in ENVIRONMENT_ALONE)
+    lines += ["\n## In the environment alone\n", "| variable | what it is for |", "|---|---|", *rows]
     return "\n".join(lines) + "\n"
 
 
