@@ -1,10 +1,8 @@
 """A hub on the cluster where everybody signs in, at an issuer in the cluster."""
 
-import json
-
 import pytest
 
-from e2e.cluster.issuer import INSIDE, PORT, Guarded
+from e2e.cluster.issuer import PORT, Guarded
 from e2e.cluster.test_install import REACH
 from e2e.cluster.test_room_objects import Rooms
 from e2e.harness import Machine
@@ -106,9 +104,7 @@ def test_only_the_gateway_reaches_the_issuer(guarded: Guarded, part: str, said: 
 @requirement("cluster:sign-in:web")
 def test_people_are_sent_to_the_issuer_s_outer_address(guarded: Guarded) -> None:
     """The gateway itself looks it up at the inner one."""
-    assert INSIDE not in json.dumps(guarded.api.get("/health").ok(200).json["auth"])
-    reply = guarded.api.get("/api/auth/login")
-    assert reply.status in {302, 303, 307}, reply
+    reply = guarded.api.get("/api/auth/login").ok(303)
     assert reply.headers["location"].startswith(f"{guarded.issuer.url}/"), reply.headers["location"]
 
 
