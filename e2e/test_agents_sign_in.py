@@ -254,7 +254,8 @@ def test_a_loop_for_an_agent_of_somebody_else_ends_with_what_would_allow_it(team
     words = ["await", "--handle", team.agent, "--room", team.room.name, "--loop"]
     refused = team.machine.run(*words, env=env).failed(FORBIDDEN)
     assert refused.err.count("\n") == 1
-    assert f"mycelium agent create {team.agent} --room {team.room.name} --allow-from {friend}" in refused.err
+    grants = f"mycelium agent create {team.agent} --room {team.room.name} --allow-from {friend}"
+    assert refused.err.endswith(f"nor in its allow-from; its owner can change that. Next: {grants}\n")
     owner = team.person(team.room.owner)
     grant = ["agent", "create", team.agent, "--room", team.room.name, "--allow-from", friend]
     team.machine.run(*grant, env=owner).ok()

@@ -130,7 +130,9 @@ class Call:
             member = views_pb2.Member()
         if member.kind != views_pb2.MEMBER_KIND_AGENT or own not in {member.owner, *member.allow_from}:
             next_command = f"mycelium agent create {handle} --room {shlex.quote(room)} --allow-from {own}"
-            detail = f"@{own} is neither the owner of @{handle} in {room!r} nor in its allow-from"
+            detail = (
+                f"@{own} is neither the owner of @{handle} in {room!r} nor in its allow-from; its owner can change that"
+            )
             raise Refusal("acting.forbidden", detail, next_command)
 
     def lasts_s(self) -> float:
