@@ -139,6 +139,8 @@ def test_a_client_that_may_not_use_codes_is_told(issuer: ScriptedHub) -> None:
     assert failure.cause.endswith(
         "gives no code to enter: unauthorized_client: mycelium-cli has no\\x1b[31m device grant"
     )
+    hint = "have the client mycelium-cli (login.client_id) at the issuer with the device grant, or use a browser"
+    assert failure.hint == hint
 
 
 def test_an_issuer_without_codes_is_told(issuer: ScriptedHub) -> None:

@@ -60,7 +60,8 @@ def _code(trying: Attempt) -> Code:
     told = said.document
     if said.status != 200 or not all(isinstance(told.get(name), str) for name in ("device_code", "user_code")):
         cause = f"the issuer {trying.at.issuer} gives no code to enter: {asking.refusal(said, form)}"
-        hint = "allow the device grant for the client login.client_id, or mycelium login with a browser"
+        client = clean_line(trying.program.client_id)
+        hint = f"have the client {client} (login.client_id) at the issuer with the device grant, or use a browser"
         raise Failure(cause, exit_status=FORBIDDEN, hint=hint)
     return Code(
         device_code=told["device_code"],
