@@ -92,14 +92,14 @@ def token(acting: str | None = None, url: str | None = None, refused: str | None
         who = handle(None)
         acting = str(who.value) if who else ""
     address = str(hub_url().value) if url is None else url
-    if not _is_named_by_a_folder_alone(address):
+    if not is_named_by_a_folder_alone(address):
         agents_own = _agents_token(acting, address, refused)
         if agents_own is not None:  # empty: its issuer gave it none, and nobody else's stands in for it
             return agents_own if agents_own.value else None
     return _joined_token(acting, address) or _persons_token(address, refused)
 
 
-def _is_named_by_a_folder_alone(url: str) -> bool:
+def is_named_by_a_folder_alone(url: str) -> bool:
     """Whether nothing but the file of a folder says that this is a hub.
 
     The file may have come with somebody's repository: what this machine holds for its own hub is not sent there.

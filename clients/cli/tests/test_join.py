@@ -125,6 +125,15 @@ def test_iam_in_a_joined_folder_says_who_commands_act_as(hub: ScriptedHub, folde
     assert config.lookup("identity.name") == ("avery", config.path())
 
 
+def test_nobody_signs_in_at_a_hub_that_a_folder_alone_names(hub: ScriptedHub, folder: Path, run: Run) -> None:
+    """The file may have come with a repository: its hub could name the person's issuer, and be sent their token."""
+    place = write(folder, member(hub.url))
+    ran = run("login", "--device")
+    assert ran.status == 2
+    assert ran.err.startswith(f"error: {place} alone names the hub at {hub.url}, and would have your token sent there.")
+    assert hub.received == []
+
+
 def test_a_folders_token_goes_to_its_hub_alone(
     hub: ScriptedHub, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from mycelium_cli import config, context
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
-from mycelium_cli.errors import FORBIDDEN, Failure
+from mycelium_cli.errors import FORBIDDEN, Failure, usage
 from mycelium_cli.output import Paint, clean_line
 from mycelium_cli.sign_in import agents, discovery, granted, leaving, renewal, token_file
 from mycelium_cli.sign_in.discovery import Trusted
@@ -29,6 +29,7 @@ def login(here: Here, *, device: bool, issuer: str | None) -> None:
     The hub is asked which issuer it trusts. From then on every command sends your token to this hub, and to no
     other; it is renewed by itself. Where no browser is found, the code is used.
     """
+    _check_named(here)
     hub = discovery.trusted(here)
     named = discovery.chosen(here, issuer, hub)
     if not discovery.is_private(here.hub_url):
@@ -50,6 +51,14 @@ def login(here: Here, *, device: bool, issuer: str | None) -> None:
     for words in [trouble, *_overruled(handle)]:
         if words:
             here.out.note(f"warning: {words}")
+
+
+def _check_named(here: Here) -> None:
+    """The file of a folder may have come with somebody's repository: its hub gets nobody's token by that."""
+    found = context.hub_url()
+    if context.is_named_by_a_folder_alone(here.hub_url):
+        cause = f"{found.source} alone names the hub at {here.hub_url}, and would have your token sent there"
+        raise usage(cause, f"in another folder, or MYCELIUM_API_URL={here.hub_url} mycelium login, if you trust it")
 
 
 def _tokens(here: Here, trying: Attempt, *, by_code: bool) -> dict[str, Any]:
