@@ -397,6 +397,16 @@ def test_a_file_that_is_none_of_ours_is_told(home: Path, run: Run) -> None:
     assert "agent-credentials.json is not one that this program wrote" in ran.err
 
 
+def test_a_file_that_others_could_read_is_closed_to_them(home: Path, run: Run) -> None:
+    """Copied here, or restored from a backup; as the file of people's tokens is."""
+    home.mkdir()
+    file = home / "agent-credentials.json"
+    file.write_text(json.dumps({"agents": {"sec": {"client_id": "sec", "client_secret": "x"}}}))
+    file.chmod(0o644)
+    assert run("agent", "credential", "ls").status == OK
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
 def test_two_who_write_at_once_lose_nothing(home: Path) -> None:
     """Each reads, changes and writes alone."""
 
