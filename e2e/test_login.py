@@ -304,6 +304,10 @@ def test_a_sign_in_that_the_issuer_has_ended_is_told_with_what_to_do(
     assert f"the sign-in was not renewed: the issuer at {elsewhere.issuer} can't be reached" in away.err
     rows = json.loads((machine.home / "token.json").read_text())
     (row,) = rows["hubs"].values()
+    row["failed_at"] += 600
+    (machine.home / "token.json").write_text(json.dumps(rows))
+    still = machine.run("room", "ls").failed(FORBIDDEN)
+    assert f"{elsewhere.issuer} did not answer just now; it is asked again in 10 s" in still.err
     row |= {"refresh_token": "one-that-nobody-gave", "failed_at": 0.0}
     (machine.home / "token.json").write_text(json.dumps(rows))
     ended = machine.run("room", "ls").failed(FORBIDDEN)

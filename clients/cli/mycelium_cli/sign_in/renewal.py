@@ -62,6 +62,9 @@ def _renewed(url: str, refused: str | None) -> Person | None:
                 tell(f"the sign-in can't be renewed, since {token_file.path()} can't be written")
             return left
         if now_s < person.failed_at + _AGAIN_AFTER_S:
+            if left is None:
+                again = f"it is asked again in {_AGAIN_AFTER_S:.0f} s"
+                tell(f"the sign-in is not renewed: {person.issuer} did not answer just now; {again}")
             return left
         with uninterrupted():
             return _ask(url, person) or left
