@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TYPED = "the handle"
 _HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+_LAST_PORT = 65535
 
 
 def handle_of(typed: str, source: str = _TYPED) -> str:
@@ -149,7 +150,7 @@ def _persons_token(url: str, refused: str | None) -> Value | None:
 
 
 def hub_url() -> Value:
-    """The hub's address: as set, else the one that this machine's own hub wrote down, else the default."""
+    """The hub's address: as set, else where this machine's own hub runs or would start, else the default."""
     setting = config.find("server.api_url")
     found = config.from_environment(setting.env) or _joined_hub() or config.from_file(setting.key) or _own_hub()
     if found is None:
@@ -181,9 +182,17 @@ def _own_hub() -> Value | None:
         with open(place, encoding="utf-8") as file:
             url = json.load(file)["url"]
     except (OSError, ValueError, KeyError, TypeError):
-        # No hub here, or one that is being written down right now: the default is as good a guess.
-        return None
+        return _where_it_would_be()
     return Value(str(url), place)
+
+
+def _where_it_would_be() -> Value | None:
+    """A hub that is down, or is written down right now: where it starts, and not where another home's hub may be."""
+    found = config.lookup("runtime.backend_port")
+    port = str(found.value).strip() if found else ""
+    if found is None or not re.fullmatch(r"[1-9][0-9]{0,4}", port) or int(port) > _LAST_PORT:
+        return None
+    return Value(f"http://localhost:{port}", f"runtime.backend_port, {found.source}")
 
 
 def _meant(near: str, right: str) -> str:

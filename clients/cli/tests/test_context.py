@@ -35,6 +35,20 @@ def test_the_hub_is_the_named_one_else_this_machines_own(home: Path, monkeypatch
     assert context.hub_url() == ("https://mycelium.example.com", "MYCELIUM_API_URL")
 
 
+def test_a_hub_that_is_down_is_looked_for_at_its_own_port(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the default port another home's hub may answer, and would be told what is for this one."""
+    config.write("runtime.backend_port", 8055)
+    assert context.hub_url() == ("http://localhost:8055", f"runtime.backend_port, {config.path()}")
+    assert context.named_hub_url() == "http://localhost:8055"
+    config.write("runtime.backend_port", 0)
+    assert context.hub_url() == ("http://localhost:8000", "default")
+    monkeypatch.setenv("MYCELIUM_BACKEND_PORT", "8056")
+    assert context.hub_url() == ("http://localhost:8056", "runtime.backend_port, MYCELIUM_BACKEND_PORT")
+    (home / "run").mkdir(parents=True)
+    (home / "run" / "hub.json").write_text('{"url": "http://127.0.0.1:41234", "pid": 1}', encoding="utf-8")
+    assert context.hub_url().value == "http://127.0.0.1:41234"
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}'])
 def test_a_half_written_hub_file_is_no_hub(home: Path, content: str) -> None:
     """It is being written right now, or was left by a crash."""
