@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from mycelium_gateway import head
@@ -312,6 +312,8 @@ async def answer_http(request: Request, error: Exception) -> Response:
         return response(document("method.not_allowed", detail), {"Allow": ", ".join(allowed)})
     if error.status_code == 413:
         return response(document("content.too_large", str(error.detail)))
+    if isinstance(error.__cause__, ClientDisconnect):  # it left in the middle of its body
+        return Response(status_code=400)  # to nobody
     return response(of_fault(error, where))
 
 

@@ -54,11 +54,12 @@ async def test_a_callers_trace_reaches_the_fact(hub: Door, nats_server: testing.
     assert stored[0]["traceparent"].split("-")[1] == TRACE
 
 
-async def test_a_client_that_leaves_in_mid_body_is_no_fault(hub: Door, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("line", ["POST /api/rooms", "PUT /api/rooms/demo/memory/work/x"])
+async def test_a_client_that_leaves_in_mid_body_is_no_fault(
+    hub: Door, caplog: pytest.LogCaptureFixture, line: str
+) -> None:
     """A cut upload is not answered, and not logged as a bug."""
-    head = (
-        "POST /api/rooms HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-    )
+    head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
     with caplog.at_level(logging.ERROR):
         reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
         writer.write(head.encode() + b'{"name')
