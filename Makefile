@@ -53,7 +53,8 @@ check: setup check-format check-types check-arrows check-proto check-text check-
 	@python -m pytest -q tests/test_tidy.py tests/test_charts.py
 
 test: check ## check, then every test but the long ones and the faults
-	@python -m pytest -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile $(ARGS)
+	@python -m pytest -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile \
+		--no-loadscope-reorder $(ARGS)
 
 test-split: setup ## the product from outside, every service a process of its own and two of each; then the faults
 	@E2E_SPLIT=1 python -m pytest e2e -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile $(ARGS)

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from mycelium_gateway import stream as streams
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import tables, testing
 from services.gateway.tests.conftest import opened
@@ -119,17 +120,18 @@ async def test_watchers_that_come_and_go_while_others_post_miss_nothing(hub: Doo
 
 
 @FROM_BOTH
-async def test_a_long_past_is_read_page_by_page(hub: Door) -> None:
+async def test_a_long_past_is_read_page_by_page(hub: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     """More facts than one page of the feed holds."""
+    monkeypatch.setattr(streams, "FEED_PAGE", 100)
     async with watching(hub.port, "demo") as stream:
         await post(hub.http, "first")
         first = await stream.next()
     assert first is not None
-    texts = [str(number) for number in range(600)]
-    for start in range(0, 600, 50):
+    texts = [str(number) for number in range(150)]
+    for start in range(0, 150, 50):
         await asyncio.gather(*(post(hub.http, text) for text in texts[start : start + 50]))
     async with watching(hub.port, "demo", last_id=first.id) as stream:
-        past = await stream.some(600)
+        past = await stream.some(150)
 
     sequences = [event.data["seq"] for event in past]
     assert sequences == sorted(sequences)

@@ -1,7 +1,11 @@
-"""`doctor --deep`: one flipped bit anywhere in a store or a table is found and named, and put right."""
+"""`doctor --deep`: one flipped bit anywhere in a store or a table is found and named, and put right.
+
+`make test LONG=1` flips more of them.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -23,8 +27,7 @@ from services.hub.tests.test_doctor import look
 
 SEED = 5
 DELETED = 204
-BITS = 8  # of each file of a store
-TABLE_BITS = 20
+BITS, TABLE_BITS = (8, 20) if os.environ.get("LONG") else (3, 8)  # of each file of a store, of the tables
 SEALED = ("meta.inf", "meta.sum", "msgs/1.blk", "msgs/index.db")
 CONSUMER = ("obs/rooms-eraser/meta.inf", "obs/rooms-eraser/meta.sum", "obs/rooms-eraser/o.dat")
 Wait = Callable[[Callable[[], object]], None]
