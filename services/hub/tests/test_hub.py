@@ -8,42 +8,49 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mycelium_hub import address, processes
 from mycelium_hub.roster import Member, Roster
 from services.hub.tests import calls
-
-if TYPE_CHECKING:
-    from services.hub.tests.conftest import HubCommand
+from services.hub.tests.conftest import HubCommand, wait_for
 
 Wait = Callable[[Callable[[], object]], None]
 
 
-def test_it_tells_where_it_is_only_once_it_answers_there(hub: HubCommand) -> None:
-    """Where it is stands in `run/hub.json`, private. How soon, on an empty home, is measured in bench/."""
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubCommand]:
+    """A hub that tests share: they end nothing of it."""
+    hub = HubCommand(tmp_path_factory.mktemp("running") / "home")
     pid = hub.start()
-    written = json.loads(hub.home.hub_file.read_text())
+    assert json.loads(hub.home.hub_file.read_text())["pid"] == pid
+    yield hub
+    for pid in hub.processes():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not hub.processes())
+
+
+def test_it_tells_where_it_is_only_once_it_answers_there(running: HubCommand) -> None:
+    """Where it is stands in `run/hub.json`, private. How soon, on an empty home, is measured in bench/."""
+    written = json.loads(running.home.hub_file.read_text())
     assert written.keys() == {"url", "pid", "version", "started_at"}
-    assert written["pid"] == pid
-    assert hub.home.hub_file.stat().st_mode & 0o777 == 0o600
+    assert running.home.hub_file.stat().st_mode & 0o777 == 0o600
     assert calls.call(written["url"], "GET", "/healthz") == (200, "ok")
     assert calls.call(written["url"], "GET", "/health")[1]["status"] == "ok"
 
 
-def test_up_twice_says_where_it_already_is(hub: HubCommand) -> None:
+def test_up_twice_says_where_it_already_is(running: HubCommand) -> None:
     """In the background that is what was asked for; in the foreground it is refused with the reason."""
-    pid = hub.start()
-    again = hub("up", "--detach")
-    assert (again.returncode, again.stdout) == (0, f"The hub is already running at {hub.url} (pid {pid})\n")
-    foreground = hub("up")
+    pid = running.home.owner()
+    again = running("up", "--detach")
+    assert (again.returncode, again.stdout) == (0, f"The hub is already running at {running.url} (pid {pid})\n")
+    foreground = running("up")
     assert foreground.returncode == 1
-    assert foreground.stderr == (f"error: a hub already runs on {hub.home.path}: pid {pid}, {hub.url}\n")
+    assert foreground.stderr == (f"error: a hub already runs on {running.home.path}: pid {pid}, {running.url}\n")
 
 
 def test_a_killed_nats_comes_back_and_nothing_is_lost(hub: HubCommand, wait: Wait) -> None:
@@ -86,13 +93,12 @@ def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wa
     assert hub.nats_pid() != left.pid
 
 
-def test_a_room_has_its_folders_in_the_home(hub: HubCommand, wait: Wait) -> None:
+def test_a_room_has_its_folders_in_the_home(running: HubCommand, wait: Wait) -> None:
     """Made with the room, and gone with it."""
-    hub.start()
-    assert calls.call(hub.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
-    folder = hub.home.rooms / "demo"
+    assert calls.call(running.url, "POST", "/api/rooms", {"name": "demo", "handle": "tester"})[0] == calls.CREATED
+    folder = running.home.rooms / "demo"
     wait((folder / "decisions").is_dir)
-    assert calls.call(hub.url, "DELETE", "/api/rooms/demo")[0] == 204
+    assert calls.call(running.url, "DELETE", "/api/rooms/demo")[0] == 204
     wait(lambda: not folder.exists())
 
 
@@ -193,17 +199,17 @@ def test_an_open_address_without_sign_in_is_refused(hub: HubCommand) -> None:
     assert calls.call(hub.url, "GET", "/healthz")[0] == 200
 
 
-def test_status_shows_processes_address_and_health(hub: HubCommand) -> None:
+def test_status_shows_processes_address_and_health(hub: HubCommand, running: HubCommand) -> None:
     """As lines and as JSON; 3 when none runs."""
     nothing = hub("status")
     assert (nothing.returncode, nothing.stdout) == (
         3, f"no hub is running on {hub.home.path}; `mycelium up --detach` starts one\n",
     )  # fmt: skip
-    pid = hub.start()
-    said = json.loads(hub("status", "--json").stdout)
-    assert (said["running"], said["pid"], said["url"], said["nats_pid"]) == (True, pid, hub.url, hub.nats_pid())
+    said = json.loads(running("status", "--json").stdout)
+    told = (said["running"], said["pid"], said["url"], said["nats_pid"])
+    assert told == (True, running.home.owner(), running.url, running.nats_pid())
     assert said["health"]["services"]["rooms"]["status"] == "ok"
-    shown = hub("status")
+    shown = running("status")
     assert shown.returncode == 0
     assert [line.split()[:2] for line in shown.stdout.splitlines()[:4]] == [
         ["hub", "ok"], ["nats", "ok"], ["gateway", "ok"], ["rooms", "ok"],
