@@ -117,6 +117,7 @@ def test_an_open_address_without_sign_in_is_refused(tmp_path: Path) -> None:
     env = {"MYCELIUM_BIND_ADDR": "0.0.0.0", "MYCELIUM_AUTH_INSECURE": "true"}
     up = machine.run("up", "--detach", "--port", "0", "--json", env=env).json
     try:
+        assert up["url"].startswith("http://127.0.0.1:")
         health = Api(up["url"]).get("/health").ok(200).json
         assert any("auth.insecure" in warning for warning in health["warnings"]), health
     finally:
