@@ -315,7 +315,6 @@ def test_the_key_is_set_from_a_pipe_and_shown_by_its_end(tmp_path: Path) -> None
         ("", "", "note", "not configured"),
         ("openai/scripted", "", "ok", "openai/scripted answered"),
         ("openai/scripted", "auth", "wrong", "auth failed"),
-        ("openai/scripted", "unknown", "wrong", "unknown: the provider does not know"),
     ],
 )
 def test_doctor_asks_the_model_for_a_reply(tmp_path: Path, name: str, fault: str, state: str, words: str) -> None:
