@@ -21,7 +21,7 @@ _TO_LATIN = str.maketrans(
     }
 )
 _PAIRS = (("rn", "m"), ("vv", "w"))
-_ALIKE = str.maketrans("01i", "oll")
+_ALIKE = str.maketrans({"0": "o", "1": "l", "i": "l"})
 _NUMBERS_APART = re.compile(r"(?<=[0-9])[^\w]+(?=[0-9])|(?<=[0-9])_(?=[0-9])")
 # Alphabets whose letters pass for each other's. Within a word nobody mixes them but to deceive.
 _SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "LISU"})

@@ -23,9 +23,10 @@ from mycelium_cli.wording import Document
 def code(here: Here, *, room: str | None, handle: str) -> None:
     """Make a code by which an agent joins.
 
-    Whoever uses it first becomes that agent of the room, in the folder where it says `mycelium join`. It is good once, for ten
-    minutes, and takes the place of one that was made before and not used. An agent that is no member of the room yet
-    becomes one. With sign-in on, codes are made by the agent itself, its owner, and whom its `--allow-from` names.
+    Whoever uses it first becomes that agent of the room, in the folder where it says `mycelium join`. It is good
+    once, for ten minutes, and takes the place of one that was made before and not used. An agent that is no member
+    of the room yet becomes one. With sign-in on, codes are made by the agent itself, its owner, and whom its
+    `--allow-from` names.
     """
     who = handle_of(handle)
     made = here.hub().post(api_path("rooms", here.room(room), "join-codes"), {"handle": who})
@@ -103,7 +104,8 @@ def draw_join(known: Document, _paint: Paint) -> Iterator[str]:
 def leave(here: Here) -> None:
     """Take the membership out of this folder.
 
-    Or out of the nearest folder above it that has one. The hub is not asked: the agent stays a member of its room. To take it out: mycelium agent rm.
+    Or out of the nearest folder above it that has one. The hub is not asked: the agent stays a member of its room.
+    To take it out: mycelium agent rm.
     """
     place = next((one for one in joining.places() if os.path.lexists(one)), None)
     if place is None:
