@@ -17,6 +17,8 @@ TESTS := $(foreach folder,$(wildcard tests services/*/tests clients/cli/tests co
 ARGS ?=
 # Test files that run at the same time; most of them wait for servers.
 WORKERS ?= 3
+# Tests of what the code looks like: `make check` runs them, and `make test` not a second time.
+CHECKED := tests/test_tidy.py tests/test_charts.py
 # The OIDC server that tests sign in at: the one thing here that needs Node (20 or newer) and npm.
 OIDC := e2e/oidc
 PEERS := peer-receive peer-wake peer-cold peer-sequence peer-senders peer-killed peer-vectors
@@ -50,11 +52,11 @@ demo: $(VENV)/.ready ## three agents and a person talk in a room of a hub of the
 
 .PHONY: check test test-split faults e2e bench bench-peers test-model
 check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs, charts: no test of behaviour
-	@python -m pytest -q tests/test_tidy.py tests/test_charts.py
+	@python -m pytest -q $(CHECKED)
 
 test: check ## check, then every test but the long ones and the faults
 	@python -m pytest -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile \
-		--no-loadscope-reorder $(ARGS)
+		--no-loadscope-reorder $(CHECKED:%=--ignore=%) $(ARGS)
 
 test-split: setup ## the product from outside, every service a process of its own and two of each; then the faults
 	@E2E_SPLIT=1 python -m pytest e2e -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile $(ARGS)
