@@ -112,10 +112,14 @@ def test_nobody_who_comes_back_is_told_after_a_while(scripted: ScriptedHub, monk
     monkeypatch.setattr(browser, "open_in_browser", subprocess.Popen)
     monkeypatch.setattr(browser, "_address", lambda *_: [sys.executable, "-c", ""])
     told: list[str] = []
+    before = set(threading.enumerate())
     with pytest.raises(Failure, match="nobody signed in within") as failed:
         browser.sign_in(attempt_at(scripted.url), told.append, within_s=0.01)
     assert failed.value.hint == "mycelium login, or mycelium login --device"
-    assert threading.active_count() <= 4
+    left = set(threading.enumerate()) - before
+    for thread in left:
+        thread.join(10)
+    assert not [thread for thread in left if thread.is_alive()]
 
 
 def test_a_browser_that_does_not_open_is_told(listener: Listener) -> None:

@@ -14,8 +14,6 @@ from typing import Any
 from mycelium_gateway import peers
 from mycelium_gateway.identity import AGENT, USER
 from mycelium_gateway.issuers import HANDLE_CLAIM, ROLE_CLAIM, AuthSettings, Issuer
-from mycelium_kernel import names
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.settings import Setting, Value, is_web_address
 
 FIELDS = tuple(field.name for field in fields(Issuer))
@@ -69,6 +67,8 @@ def _claim(written: str) -> str:
 
 def _handles(written: str) -> str:
     """What is wrong with a list of handles."""
+    from mycelium_kernel.errors import Refusal
+
     try:
         _folded(written)
     except Refusal as refusal:
@@ -77,6 +77,8 @@ def _handles(written: str) -> str:
 
 
 def _folded(written: str) -> frozenset[str]:
+    from mycelium_kernel import names  # not before it is needed: `mycelium-hub --help` reads these settings too
+
     return frozenset(names.handle(one) for one in written.replace(",", " ").split())
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from mycelium_kernel.names import is_loopback
-
 HANDLE_CLAIM = "sub"
 ROLE_CLAIM = "mycelium_role"
 
@@ -60,5 +58,7 @@ class AuthSettings:
 
 def is_unprotected(url: str) -> bool:
     """Whether what comes from an address can be changed on its way."""
+    from mycelium_kernel.names import is_loopback  # settings are read by programs that start in no time
+
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from starlette.types import Scope
+if TYPE_CHECKING:  # settings are read by programs that serve nothing
+    from starlette.types import Scope
 
 # What proxies, load balancers and networks of delivery add; none of it is sent by a client of this machine.
 FORWARDING = frozenset({
