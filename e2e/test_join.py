@@ -181,6 +181,8 @@ class Slow:
                 request += near.recv(65536)
             far.sendall(request)
             answer = far.recv(65536)
+            while b"}" not in answer.partition(b"\r\n\r\n")[2]:
+                answer += far.recv(65536)
             meanwhile()
             near.sendall(answer)
 
