@@ -226,6 +226,8 @@ async def test_a_stream_of_too_many_rooms_is_refused(http: httpx2.AsyncClient) -
 async def test_the_page_of_the_documentation_loads_nothing_from_elsewhere(http: httpx2.AsyncClient) -> None:
     """A hub works offline, and no other site learns of it."""
     page = await http.get("/docs")
+    assert (await http.get("/redoc")).text == page.text
+    assert (await http.get("/")).headers["location"] == "/docs"
     policy = page.headers["content-security-policy"]
 
     assert policy.startswith("default-src 'none'")
