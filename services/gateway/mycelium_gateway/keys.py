@@ -103,8 +103,15 @@ class Keys:
         self._beating: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Make the buckets and begin to say that this gateway lives."""
-        await self._renew()
+        """Make the buckets and begin to say that this gateway lives, at once or as soon as it can be said.
+
+        A bucket in memory may have lost its leader with the servers that were restarted; callers don't wait for hints.
+        """
+        try:
+            await self._renew()
+        except NATS_ERRORS as error:
+            LOGGER.warning("open waits can't be told yet, and mentions are told queued: %s", error)
+            self._again.set()
         self._connection.on_reconnect(self._again.set)
         self._beating = asyncio.create_task(self._beat(), name="keys")
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from nats.js.api import KeyValueConfig, StorageType
 from nats.js.errors import NoKeysError
 
 from mycelium_gateway.keys import WAITS, Keys, OpenWait, open_bucket
@@ -58,4 +59,21 @@ async def test_a_wait_whose_end_could_not_be_told_is_told_later(connection: Conn
 
     async with asyncio.timeout(10):
         await until(gone)
+    await keys.stop()
+
+
+async def test_a_bucket_that_takes_nothing_keeps_no_gateway_from_its_start(connection: Connection) -> None:
+    """As one does that lost its leader when all servers were restarted; the keys come as soon as it takes some."""
+    await connection.jetstream.create_key_value(KeyValueConfig(bucket=WAITS, storage=StorageType.MEMORY, max_bytes=1))
+    keys = Keys(connection, "me", lambda: 0)
+    await keys.start()
+    await keys.opened(WAIT)
+    assert await standing(connection) == []
+    await connection.jetstream.delete_key_value(WAITS)
+
+    async def told() -> bool:
+        return await standing(connection) == [WAIT.key]
+
+    async with asyncio.timeout(10):
+        await until(told)
     await keys.stop()
