@@ -8,6 +8,7 @@ import resource
 import signal
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -198,7 +199,7 @@ def test_an_end_while_the_code_is_spent_waits_for_the_membership(
 ) -> None:
     """Ctrl-C after the hub was asked: the folder is joined, then the program ends."""
     hub.hold()
-    words = ["python", "-m", "mycelium_cli", "join", "abcd-efgh-jkmn", "--hub", hub.url]
+    words = [sys.executable, "-m", "mycelium_cli", "join", "abcd-efgh-jkmn", "--hub", hub.url]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while not hub.received:
             threading.Event().wait(0.01)
