@@ -4,7 +4,6 @@ What could fail is done before the code is spent: the folder is there and locked
 """
 
 import os
-import signal
 import stat
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Self
 from mycelium_cli import joining
 from mycelium_cli.errors import Failure
 from mycelium_cli.joining import FILE, FOLDER, Joined
+from mycelium_cli.put_off import stops_put_off
 
 _IGNORED = "*\n"  # this file too: git sees nothing of the folder
 _IGNORE = ".gitignore"
@@ -48,15 +48,8 @@ class Interruption:
 def uninterrupted() -> Iterator[Interruption]:
     """Put off Ctrl-C and its like: a code that was spent has its membership written."""
     interruption = Interruption()
-    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {stop: signal.signal(stop, lambda number, _frame: interruption.note(number)) for stop in stops}
-    try:
+    with stops_put_off(interruption.came, interruption.note):
         yield interruption
-    finally:
-        for stop, handler in before.items():
-            signal.signal(stop, handler or signal.SIG_DFL)
-        if interruption.came:
-            signal.raise_signal(interruption.came[0])
 
 
 class Folder:

@@ -6,13 +6,13 @@ lock, and is not interrupted until the new one is written.
 
 import atexit
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from mycelium_cli.config import Value
+from mycelium_cli.put_off import stops_put_off
 from mycelium_cli.sign_in import token_file
 from mycelium_cli.sign_in.token_file import Person
 
@@ -162,12 +162,5 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {stop: signal.signal(stop, lambda number, _frame: came.append(number)) for stop in stops}
-    try:
+    with stops_put_off(came, came.append):
         yield
-    finally:
-        for stop, handler in before.items():
-            signal.signal(stop, handler or signal.SIG_DFL)
-        if came:
-            os.kill(os.getpid(), came[0])
