@@ -52,6 +52,14 @@ def removed_since(runtime: Runtime, room_id: str, document_id: str, version: int
     return _tables(runtime).one(sql, room_id, document_id, version, views_pb2.ORIGIN_FILE) is not None
 
 
+def is_file_since(runtime: Runtime, room_id: str, document_id: str, after: int, until: int) -> bool:
+    """Whether every version after one and up to another was taken from the file."""
+    sql = """SELECT 1 FROM version WHERE room_id = ? AND document_id = ? AND version > ? AND version <= ?
+      AND origin != ? LIMIT 1"""
+    other = _tables(runtime).one(sql, room_id, document_id, after, until, views_pb2.ORIGIN_FILE)
+    return other is None
+
+
 async def find(runtime: Runtime, room: RoomRow, document_id: str, after: int, text: str) -> Past | None:
     """The version after `after` that a file's text is: one that the tree wrote, or one that was taken from the file.
 

@@ -255,14 +255,17 @@ class Settler:
         return request
 
     async def _seen(self, view: View, version: int, text: str) -> int:
-        """The version that the file was written from. One that was brought back to the letter is meant as it is."""
-        if view.base is None:
+        """The version that the file was written from. One that was brought back to the letter is meant as it is.
+
+        What was taken from the file itself stands in it under the fields of before, until the tree has written it.
+        """
+        base, room, document_id = view.base, view.slot.room, view.slot.document_id
+        if base is None:
             return version
-        room, document_id = view.slot.room, view.slot.document_id
-        older = version < view.base.version
-        if older and not await tree_past.is_version(self.runtime, room, document_id, version, text):
-            return version
-        return view.base.version
+        if version >= base.version or await tree_past.is_version(self.runtime, room, document_id, version, text):
+            return base.version
+        own = not base.exact and tree_past.is_file_since(self.runtime, room.id, document_id, version, base.version)
+        return base.version if own else version
 
     async def _moved(self, slot: Slot, key: str, thread: str) -> bool:
         """Whether the file is that of another document, which is no longer where it was."""

@@ -121,6 +121,24 @@ async def test_a_file_that_a_program_holds_open_is_written_when_it_lets_go(desk:
     assert len(await desk.versions("a")) == 2
 
 
+async def test_a_program_that_holds_a_file_of_the_hubs_open_never_meets_itself(desk: Desk) -> None:
+    """What it writes was taken while the hub's own version waits: the fields at the top are then of an older one."""
+    folder = await desk.room()
+    await desk.set("log", "line 1")
+    await desk.same()
+    with (folder / "log.md").open("a") as log:
+        for number in (2, 3, 4):
+            log.write(f"line {number}\n")
+            log.flush()
+            await until_body(desk, "log", "\n".join(f"line {line}" for line in range(1, number + 1)))
+        assert not [problem for problem in every_problem(desk.root) if "edited by hand" in problem.reason]
+        await desk.set("log", "another")
+        log.write("line 5\n")
+        log.flush()
+        await until_body(desk, "log", "\n".join(f"line {line}" for line in range(1, 6)))
+    assert [version.conflicted for version in await desk.versions("log")] == [True, False, False, False, False, False]
+
+
 async def test_a_fact_that_is_here_before_the_tables_have_it_is_not_forgotten(desk: Desk, tmp_path: Path) -> None:
     """Facts come to the tree and to the tables by two ways, of which either may be ahead."""
     await desk.stop()
