@@ -227,7 +227,7 @@ def test_whose_record_it_is(cast: Cast) -> None:
     cast.api("member").post(cast.room.at("members"), grab).refused(403, "record.foreign")
     cast.api("member").delete(target).refused(403, "record.foreign")
     cast.api("friend").put(path("users", member), {"name": "Somebody Else"}).refused(403, "record.foreign")
-    cast.api("member").put(path("users", member), {"name": "Mem Ber"}).ok(200)
+    cast.api("member").put(path("users", member), {"name": f"Name of {member}"}).ok(200)
     cast.api("member").post(cast.room.at("await"), {"timeout_s": 0, "handle": agent}).refused(403, "acting.forbidden")
 
 

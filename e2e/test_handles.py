@@ -94,7 +94,7 @@ def test_a_persons_name_is_nobody_elses_handle(hub: Hub, machine: Machine, room:
         room.api.post(room.at("engines"), {"handle": handle, "kind": "hello"}, handle="avery").refused(
             409, "handle.taken"
         )
-    hub.api.put(path("users", person), {"name": "Somebody"}, handle=person).ok(200)
+    hub.api.put(path("users", person), {"name": f"Name of {person}"}, handle=person).ok(200)
     room.join(f"{first}-quinn")
 
 
