@@ -13,6 +13,7 @@ import errno
 import logging
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from mycelium.rooms.v1 import events_pb2
 from mycelium_kernel import names, subjects
+from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Reaction, Stored
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ PARTS = ("decisions", "context", "status", "work", "procedures", "log", "failed"
 MARK = ".room"
 OPEN_ROOT = os.O_RDONLY | os.O_DIRECTORY  # the operator may have linked it to another disk
 OPEN_FOLDER = OPEN_ROOT | os.O_NOFOLLOW
+TRIES = 100
+WRITTEN_MEANWHILE = {errno.ENOTEMPTY, errno.ENOENT}
 IN_THE_WAY = {errno.ELOOP, errno.ENOTDIR, errno.EEXIST}
 
 
@@ -60,12 +64,15 @@ class Folders:
                     _write(MARK, room_id, folder)
 
     def remove(self, room_id: str, digest: str) -> None:
-        """Remove the folder of a room that was deleted, which is known by its mark and its name's digest."""
+        """Remove the folder of a room that was deleted, which is known by its mark and its name's digest.
+
+        Raises `Unavailable` when somebody writes into it without end.
+        """
         try:
             with _opened(self.root, None) as root:
                 for name in sorted(os.listdir(root)):
                     if _digest(name) == digest and self._is_of(name, room_id, root):
-                        shutil.rmtree(name, dir_fd=root)
+                        _remove(name, room_id, root)
         except FileNotFoundError:
             return
 
@@ -90,6 +97,32 @@ def _opened(name: str | Path, parent: int | None) -> Iterator[int]:
         yield opened
     finally:
         os.close(opened)
+
+
+def _remove(name: str, room_id: str, root: int) -> None:
+    """Remove a folder into which somebody may still write. Its mark goes last, so that it can be tried again."""
+    for _ in range(TRIES):
+        with _opened(name, root) as folder:
+            try:
+                for inside in set(os.listdir(folder)) - {MARK}:
+                    _remove_inside(inside, folder)
+                os.unlink(MARK, dir_fd=folder)
+                os.rmdir(name, dir_fd=root)
+            except OSError as error:
+                if error.errno not in WRITTEN_MEANWHILE:
+                    raise
+                with contextlib.suppress(FileExistsError):
+                    _write(MARK, room_id, folder)
+            else:
+                return
+    raise Unavailable("a program writes into the folder of a room that was deleted")
+
+
+def _remove_inside(name: str, folder: int) -> None:
+    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        shutil.rmtree(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)
 
 
 def _digest(name: str) -> str:

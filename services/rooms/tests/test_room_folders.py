@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,29 @@ def test_a_delete_takes_the_folder_of_that_room_alone(tmp_path: Path) -> None:
     folders.remove(ONE, digest("a"))
     assert (tmp_path / "a" / MARK).read_text().strip() == TWO
     Folders(tmp_path / "none").remove(ONE, digest("a"))
+
+
+def test_what_is_written_while_a_folder_is_removed_goes_too(tmp_path: Path) -> None:
+    """An editor, or the memory service, that has the folder open and has not heard yet."""
+    folders = Folders(tmp_path)
+
+    def write(folder: int) -> None:
+        with contextlib.suppress(FileNotFoundError):  # the folder is no more
+            for number in range(300):
+                os.close(os.open(f"{number}.md", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+
+    for _ in range(20):
+        folders.make("a", ONE)
+        for number in range(50):
+            (tmp_path / "a" / "work" / f"old-{number}.md").touch()
+        opened = [os.open(tmp_path / "a" / part, os.O_RDONLY) for part in (".", "work")]
+        with ThreadPoolExecutor() as writers:
+            writing = [writers.submit(write, folder) for folder in opened]
+            folders.remove(ONE, digest("a"))
+            assert not list(tmp_path.iterdir())
+        for written, folder in zip(writing, opened, strict=True):
+            written.result()
+            os.close(folder)
 
 
 def test_nothing_is_followed_or_written_through_a_link(tmp_path: Path) -> None:
