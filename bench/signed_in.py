@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from bench import servers
 from bench.harness import Contender, Measure, Row, now_ms
 from bench.wire import Wire
 from e2e import oidc_server
+from e2e.guarding import guarded
 
 ROOM = "/api/rooms/bench"
 
@@ -38,14 +38,8 @@ def _reads(port: int, tokens: Callable[[int], list[str]]) -> Measure:
 async def reads() -> AsyncIterator[Row]:
     """A read without sign-in, with a token that the hub has seen, and with one that it has not."""
     with tempfile.TemporaryDirectory(prefix="mycelium-issuer-") as folder, oidc_server.started(Path(folder)) as issuer:
-        settings = {
-            "MYCELIUM_AUTH_ENABLED": "true",
-            "MYCELIUM_AUTH_AUDIENCE": oidc_server.AUDIENCE,
-            "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-            "MYCELIUM_AUTH_ISSUERS": json.dumps([{"issuer": issuer.issuer, "role": "user"}]),
-        }
         kept = issuer.user_token("bench")
-        async with servers.hub() as asks_nobody, servers.hub(**settings) as asks_all:
+        async with servers.hub() as asks_nobody, servers.hub(**guarded(issuer)) as asks_all:
             for port, token in ((asks_nobody.port, ""), (asks_all.port, kept)):
                 wire = Wire(port)
                 who = {"authorization": f"Bearer {token}"} if token else {"mycelium-handle": "bench"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e import oidc_server
+from e2e.guarding import OPERATOR, guarded
 from e2e.harness import Hub, Machine, free_port
 from e2e.room import Room
 
@@ -35,12 +36,7 @@ def idp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[oidc_server.OidcSe
 @pytest.fixture(scope="session")
 def guarded_hub(idp: oidc_server.OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     """A hub that other tests use too, where nobody is anybody without a token, not on this machine either."""
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": oidc_server.AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": f'[{{"issuer": "{idp.issuer}", "role": "user"}}]',
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
+    env = {**guarded(idp), "MYCELIUM_AUTH_OPERATORS": OPERATOR}
     found = Hub(tmp_path_factory.mktemp("guarded") / "hub", env=env).start()
     try:
         yield found

@@ -112,6 +112,7 @@ LISTED = (
     _R("access:own-name", "I4", "Nobody does anything under another's handle, whether header or body names it.", "H Who wrote it"),
     _R("access:acting", "I4", "Who waits for an agent is the agent, its owner, or in its allow-from, in that room.", "H Acting for an agent"),
     _R("access:keeper", "I4", "Records are changed by those whose they are.", "I What must be true"),
+    _R("access:operator", "I4", "Who runs the hub by `auth.operators` changes and removes others' records in rooms that they see, as themselves; rooms and messages stay their makers'.", "I What must be true"),
     _R("access:author", "I4", "A message is changed by its sender alone.", "I What must be true"),
     _R("identity:written", "I4", "Whatever is written is by the token's handle, given in any case, as a session, or not at all.", "H Who wrote it"),
     _R("identity:shared", "I4", "A credential that several use posts, responds, amends, claims and sets memory as its own handle alone; as another nothing is written.", "I Cases"),
@@ -288,8 +289,6 @@ LISTED = (
     _R("agents:sign-in:revoked", "I3", "An agent whose client is revoked is out when its token has ended.", "H Signing in agents"),
     _R("agents:sign-in:secrets", "I3", "Secrets and tokens are in their own files, 0600, and nowhere else.", "I What must be true"),
     _R("await:loop:refused", "I4", "A loop ends on 401 and 403 with one line; what came is there for the next who may have it.", "H Acting for an agent"),
-    _R("agents:create:adds", "I4", "`agent create` of an agent that is there adds an owner, and to its allow-from.", "H Acting for an agent"),
-    _R("agents:capitals", "R12", "An agent registered with capitals is mentioned, assigned and waited for.", "I Cases from the field"),
     # I5 · the web app
     _R("web:sign-in", "I5", "A person signs in by a browser and is who the issuer says, in a cookie that scripts can't read; any gateway takes it.", "H Signing in to the app"),
     _R("web:this-browser", "I5", "Only the browser that began a sign-in ends it, once, and comes back to a page of the app alone.", "I What a user gets"),

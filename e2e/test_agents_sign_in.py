@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e import oidc_server
+from e2e import guarding, oidc_server
 from e2e.harness import Hub, Machine
 from e2e.oidc_server import OidcServer
 from e2e.processes import Background
@@ -30,14 +30,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OidcServer]:
 @pytest.fixture(scope="module")
 def guarded(idp: OidcServer, agents: OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     """A hub where nobody is anybody without a token, not on this machine either."""
-    issuers = [{"issuer": idp.issuer, "role": "user"}, {"issuer": agents.issuer, "role": "agent"}]
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": "mycelium",
-        "MYCELIUM_AUTH_ISSUERS": json.dumps(issuers),
-        "MYCELIUM_AUTH_LEEWAY_S": "0",  # so that a wait ends with its token, not a minute later
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
+    env = guarding.guarded(idp, {"issuer": agents.issuer, "role": "agent"}) | guarding.NO_LEEWAY
     found = Hub(tmp_path_factory.mktemp("guarded") / "hub", env=env).start()
     yield found
     assert not found.errors()
@@ -281,21 +274,7 @@ def test_who_speaks_under_another_handle_is_told_who_they_are(team: Team) -> Non
     )
 
 
-@requirement("agents:create:adds")
-def test_creating_an_agent_that_is_there_adds_to_it(team: Team, unique: Unique) -> None:
-    """`--owner` where there is none, and `--allow-from` beside those who are allowed; the rest stays."""
-    bot, one, two = unique("bot"), unique("ops"), unique("lead")
-    env = team.person(team.room.owner)
-    create = ["agent", "create", bot, "--room", team.room.name]
-    team.machine.run(*create, "--description", "a bot", "--allow-from", one, env=env).ok()
-    team.machine.run(*create, "--owner", team.room.owner, env=env).ok()
-    team.machine.run(*create, "--allow-from", two, env=env).ok()
-    record = team.room.api.get(team.room.at("members", bot)).ok(200).json
-    assert (record["description"], record["owner"]) == ("a bot", team.room.owner)
-    assert sorted(record["allow_from"]) == sorted([one, two])
-
-
-@requirement("agents:capitals")
+@requirement("handles:capitals")
 def test_an_agent_registered_with_capitals_is_mentioned_assigned_and_waited_for(team: Team, unique: Unique) -> None:
     """However it is written, it is one agent: `Sec` and `sec`, also where its client's id has capitals."""
     name = unique("Sec")

@@ -27,8 +27,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from e2e.guarding import guarded
 from e2e.harness import Hub
-from e2e.oidc_server import AUDIENCE, OidcServer
+from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
 from e2e.web import Api, path
 
@@ -185,16 +186,6 @@ def body_of(operation: Any) -> object:
 
         look()
     return found[0] if found else None
-
-
-def guarded(idp: OidcServer) -> dict[str, str]:
-    """Settings of a hub where every caller needs a token."""
-    return {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": json.dumps([{"issuer": idp.issuer}]),
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
 
 
 def by_token(handle: str, token: str) -> Caller:

@@ -156,13 +156,14 @@ def test_an_agent_registered_with_capitals_is_one_with_its_small_letters(machine
 
 @requirement("handles:added")
 def test_creating_an_agent_again_adds_who_may_act_for_it(machine: Machine, room: Room) -> None:
-    """And its owner; a change of the record can take away."""
-    room.join("bot")
+    """And its owner, and the rest stays; a change of the record can take away."""
+    machine.run("agent", "create", "bot", "--description", "a bot", room=room.name).ok()
     machine.run("agent", "create", "bot", "--owner", "alice", room=room.name).ok()
     for one in ("ops-lead", "kim"):
         machine.run("agent", "create", "bot", "--allow-from", one, room=room.name).ok()
     record = room.member("bot")
-    assert (record["owner"], record["allow_from"]) == ("alice", ["ops-lead", "kim"])
+    assert (record["description"], record["owner"]) == ("a bot", "alice")
+    assert record["allow_from"] == ["ops-lead", "kim"]
     room.api.patch(room.at("members", "bot"), {"allow_from": ["kim"], "owner": ""}, handle="avery").ok(200)
     record = room.member("bot")
     assert (record["owner"], record["allow_from"]) == ("", ["kim"])

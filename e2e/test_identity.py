@@ -1,6 +1,5 @@
 """Who wrote it, with sign-in on: by the token alone, on every way that something is written."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from e2e.guarding import NO_LEEWAY, guarded
 from e2e.harness import Hub, Machine
 from e2e.oidc_server import AUDIENCE, OidcServer
 from e2e.requirements import requirement
@@ -148,14 +148,7 @@ def test_what_lasts_ends_with_its_token(own_guarded: Hub, idp: OidcServer, uniqu
 @pytest.fixture
 def own_guarded(idp: OidcServer, tmp_path: Path) -> Iterator[Hub]:
     """A hub of the test's own, without leeway."""
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": json.dumps([{"issuer": idp.issuer, "role": "user"}]),
-        "MYCELIUM_AUTH_LEEWAY_S": "0",
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
-    found = Hub(tmp_path / "own", env=env).start()
+    found = Hub(tmp_path / "own", env=guarded(idp) | NO_LEEWAY).start()
     yield found
     assert not found.errors()
     found.close()

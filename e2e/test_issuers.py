@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from e2e import oidc_server
+from e2e.guarding import guarded
 from e2e.harness import SPLIT, Hub
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
@@ -41,12 +42,6 @@ class Trust(NamedTuple):
         return self.api(token).get(ROOMS).status
 
 
-def blocks(*issuers: tuple[str, str, str, str]) -> str:
-    names = ("issuer", "jwks_url", "audience", "role")
-    tables = [dict(zip(names, issuer, strict=True)) for issuer in issuers]
-    return str([{name: value for name, value in table.items() if value} for table in tables]).replace("'", '"')
-
-
 @pytest.fixture(scope="module")
 def trust(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trust]:
     folder: Path = tmp_path_factory.mktemp("trust")
@@ -57,18 +52,13 @@ def trust(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trust]:
         StandIn(200, forging.published()) as published,
         StandIn(200, forging.published(forging.OTHER_ISSUER)) as others,
     ):
-        env = {
-            "MYCELIUM_AUTH_ENABLED": "true",
-            "MYCELIUM_AUTH_AUDIENCE": "mycelium",
-            "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-            "MYCELIUM_AUTH_ISSUERS": blocks(
-                (people.issuer, "", "", "user"),
-                (agents.issuer, agents.jwks_url, "robots", "agent"),
-                (late.issuer, "", "", "user"),
-                (forging.ISSUER, published.url, "", "user"),
-                (forging.OTHER_ISSUER, others.url, "", "agent"),
-            ),
-        }
+        env = guarded(
+            people,
+            {"issuer": agents.issuer, "jwks_url": agents.jwks_url, "audience": "robots", "role": "agent"},
+            late,
+            {"issuer": forging.ISSUER, "jwks_url": published.url, "role": "user"},
+            {"issuer": forging.OTHER_ISSUER, "jwks_url": others.url, "role": "agent"},
+        )
         late.stop()
         hub = Hub(folder / "hub", env=env).start()
         try:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from e2e import oidc_server
+from e2e.guarding import guarded
 from e2e.harness import Hub, Machine, free_port
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
@@ -31,13 +32,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OidcServer]:
 @pytest.fixture(scope="module")
 def other_hub(idp: OidcServer, elsewhere: OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     """A hub that trusts two issuers."""
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": oidc_server.AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": json.dumps([{"issuer": one.issuer, "role": "user"} for one in (idp, elsewhere)]),
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
-    }
-    found = Hub(tmp_path_factory.mktemp("other") / "hub", env=env).start()
+    found = Hub(tmp_path_factory.mktemp("other") / "hub", env=guarded(idp, elsewhere)).start()
     yield found
     assert not found.errors()
     found.close()

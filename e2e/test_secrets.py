@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 
+from e2e.guarding import guarded
 from e2e.harness import Hub, Machine
 from e2e.oidc_server import AUDIENCE, OidcServer
 from e2e.processes import Result
@@ -188,11 +189,7 @@ def collector() -> Iterator[Collector]:
 def planted(collector: Collector, idp: OidcServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     """Everybody is signed in, and the hub writes down all that it ever does."""
     folder = tmp_path_factory.mktemp("planted")
-    env = {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": json.dumps([{"issuer": idp.issuer}]),
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
+    env = guarded({"issuer": idp.issuer}) | {
         "MYCELIUM_OIDC_ISSUER": idp.issuer,
         "MYCELIUM_OIDC_AUDIENCE": AUDIENCE,
         "MYCELIUM_LOG_LEVEL": "debug",

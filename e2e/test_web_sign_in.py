@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from e2e import oidc_server
+from e2e.guarding import guarded
 from e2e.harness import Hub
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
@@ -24,11 +25,7 @@ TIMES = 12  # more than enough for two gateways to get some each
 
 def environment(idp: OidcServer) -> dict[str, str]:
     """A hub at which people sign in by a browser; without the session secret they can't yet."""
-    return {
-        "MYCELIUM_AUTH_ENABLED": "true",
-        "MYCELIUM_AUTH_AUDIENCE": oidc_server.AUDIENCE,
-        "MYCELIUM_AUTH_ISSUERS": f'[{{"issuer": "{idp.issuer}", "role": "user"}}]',
-        "MYCELIUM_AUTH_LOCALHOST_BYPASS": "false",
+    return guarded(idp) | {
         "MYCELIUM_OIDC_ISSUER": idp.issuer,
         "MYCELIUM_OIDC_AUDIENCE": oidc_server.AUDIENCE,
     }
