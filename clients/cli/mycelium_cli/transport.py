@@ -136,6 +136,8 @@ class Line:
         try:
             self._connection = self._secure() if secure else self._plain()
             self._connection.connect()
+            if secure:
+                _begin_tls(self._connection, self.url.hostname or "")
         except (OSError, HTTPException, ValueError) as error:
             self.close()
             by_proxy = "ProxyError: " if self.proxy is not None else ""
@@ -149,14 +151,16 @@ class Line:
         return HTTPConnection(place.hostname or "", place.port or _PORTS["http"], timeout=CONNECT_TIMEOUT_S)
 
     def _secure(self) -> "HTTPConnection":
-        from http.client import HTTPSConnection
-        from ssl import create_default_context
+        """One that is to speak TLS. No `HTTPSConnection`: there is none after a request over plain HTTP."""
+        from http.client import HTTPConnection
 
         host, port = self.url.hostname or "", self.url.port or _PORTS["https"]
         place, place_port = host, port
         if self.proxy is not None:
             place, place_port = self.proxy.hostname or "", self.proxy.port or _PORTS["http"]
-        connection = HTTPSConnection(place, place_port, timeout=CONNECT_TIMEOUT_S, context=create_default_context())
+        connection = HTTPConnection(place, place_port, timeout=CONNECT_TIMEOUT_S)
+        connection.default_port = _PORTS["https"]  # what need not be said in `Host`
+        connection.auto_open = 0  # without us it would go on in plain HTTP
         if self.proxy is not None:
             connection.set_tunnel(host, port, _proxy_headers(self.proxy))
         return connection
@@ -168,6 +172,13 @@ class Line:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _begin_tls(connection: "HTTPConnection", host: str) -> None:
+    """Speak TLS from here on, with that host and nobody else."""
+    from ssl import create_default_context
+
+    connection.sock = create_default_context().wrap_socket(connection.sock, server_hostname=host)
 
 
 def _cause(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import queue
 import socket
+import ssl
 import threading
 from typing import Any, NamedTuple, Self
 
@@ -55,7 +56,8 @@ def stream(text: str) -> bytes:
 class ScriptedHub:
     """Gives each connection the next answer of `script`; `CUT` closes it without a byte."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.script: list[bytes] = []
         self.received: list[Received] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -66,7 +68,7 @@ class ScriptedHub:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def play(self, *answers: bytes) -> None:
         """What the next connections get, in order."""
@@ -101,6 +103,11 @@ class ScriptedHub:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            if self._tls:
+                try:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
+                except OSError:  # the other side does not trust it
+                    continue
             with connection:
                 self.received.append(_read(connection))
                 if self.script:

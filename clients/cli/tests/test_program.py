@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clients.cli.tests import issuing, tls
 from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer, stream
 
 PROGRAM = [sys.executable, "-m", "mycelium_cli"]
@@ -52,6 +53,25 @@ def test_a_request_over_plain_http_loads_no_tls_and_no_file_parser(scripted: Scr
     found = loaded("from mycelium_cli import main\nassert main.execute(['room', 'send', 'hi']) == 0")
     assert "http.client" in found
     assert not found & (HEAVY | {"tomllib", "mycelium_cli.people"})
+
+
+def test_an_issuer_with_tls_is_asked_after_a_hub_without(scripted: ScriptedHub, tmp_path: Path) -> None:
+    """A hub of this machine, and a company's sign-in; who is not proven by a certificate is not spoken to."""
+    place = tls.certificate(tmp_path)
+    with ScriptedHub(tls.served_with(place)) as issuer:
+        health = {"status": "ok", "auth": {"enabled": True, "issuers": [issuer.url]}}
+        scripted.play(answer(200, health), answer(200, health))
+        issuer.play(issuing.document(issuer.url), issuing.refused("unauthorized_client"))
+        ran = run("login", "--device", SSL_CERT_FILE=str(place))
+        assert ran.stderr.startswith(f"error: the issuer {issuer.url} gives no code to enter: unauth".encode())
+        assert ran.returncode == 4
+        asked = [(request.line.split()[1], request.headers["host"]) for request in issuer.received]
+        host = issuer.url.removeprefix("https://")
+        assert asked == [("/.well-known/openid-configuration", host), ("/device", host)]
+        unknown = run("login", "--device", SSL_CERT_FILE="/dev/null")
+        assert (unknown.returncode, unknown.stderr.count(b"\n")) == (5, 1)
+        assert b"CERTIFICATE_VERIFY_FAILED" in unknown.stderr
+        assert len(issuer.received) == 2
 
 
 def test_a_text_comes_from_a_pipe_whole(scripted: ScriptedHub) -> None:
