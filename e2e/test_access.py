@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from e2e.guarding import OPERATOR
 from e2e.harness import Hub, Machine
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
@@ -229,6 +230,23 @@ def test_whose_record_it_is(cast: Cast) -> None:
     cast.api("friend").put(path("users", member), {"name": "Somebody Else"}).refused(403, "record.foreign")
     cast.api("member").put(path("users", member), {"name": f"Name of {member}"}).ok(200)
     cast.api("member").post(cast.room.at("await"), {"timeout_s": 0, "handle": agent}).refused(403, "acting.forbidden")
+
+
+@requirement("access:operator")
+def test_an_operator_changes_others_records(cast: Cast, idp: OidcServer, unique: Unique) -> None:
+    """In a room that they see, and people's; not what others have said, nor the room."""
+    agent, ops = cast.handles["agent"], Api(cast.url, idp.user_token(OPERATOR))
+    target = cast.room.at("members", agent)
+    ops.put(path("users", OPERATOR), {})
+    ops.patch(target, {"notes": "x"}).refused(404, "room.not_found")
+    cast.room.api.post(cast.room.at("members"), {"handle": OPERATOR, "kind": "user"}).ok(201)
+    assert ops.patch(target, {"owner": cast.handles["member"]}).ok(200).json["owner"] == cast.handles["member"]
+    ops.post(cast.room.at("members"), {"handle": agent, "owner": cast.handles["owner"]}).ok(200)
+    ops.put(path("users", cast.handles["member"]), {"name": unique("Renamed")}).ok(200)
+    ops.patch(cast.room.at("messages", cast.message), {"content": "x"}).refused(403, "message.not_yours")
+    ops.post(cast.room.at("messages"), {"content": "x", "sender_handle": agent}).refused(403, "handle.forbidden")
+    ops.delete(cast.room.at()).refused(403, "record.foreign")
+    ops.delete(target).ok(204)
 
 
 @requirement("access:author")

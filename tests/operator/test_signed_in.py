@@ -88,6 +88,26 @@ async def test_the_operator_makes_rooms_with_its_token(door: Door, secret: Secre
             await operator.find("night")
 
 
+async def test_the_operator_changes_a_member_that_has_an_owner(door: Door, secret: Secret) -> None:
+    """So a Room object that says whose an agent is becomes ready, and stays so when it is changed."""
+    async with aiohttp.ClientSession() as session:
+        operator = operator_hub.Hub(session, f"http://127.0.0.1:{door.port}", secret.file)
+        made = await operator.make("owned", private=True, key="uid-owned.")
+        member = {"handle": "worker-1", "kind": "agent", "owner": "avery"}
+        await operator.add(made, member)
+        for change in ({"description": "of the night"}, {"owner": "kim"}, {"owner": "avery"}):
+            await operator.add(made, {**member, **change})
+        found = await operator.find("owned")
+        assert found is not None
+        assert found.members["worker-1"]["owner"] == "avery"
+        refused = await door.http.post(
+            "/api/rooms/import?name=copy", content=b"{}", headers=signed.bearer(secret.token)
+        )
+        assert (refused.status_code, refused.json()["slug"]) == (403, "auth.refused")
+        await operator.remove(made, "worker-1")
+        await operator.delete(made)
+
+
 @pytest.mark.parametrize("text", ["", "x" * 42, "x" * 201, "x" * 42 + "é", f"{'x' * 30} {'y' * 30}", "myc_" + "x" * 43])
 def test_a_token_that_could_be_guessed_or_not_be_sent_is_refused(tmp_path: Path, text: str) -> None:
     """The gateway does not start with it, and does not repeat it."""

@@ -28,7 +28,8 @@ MEANING = {
     Access.ROOM: "For whoever may see the room; to others it is not there.",
     Access.OWN: "For whoever may see the room, as themselves: naming another handle is refused.",
     Access.ACTING: "For whoever may see the room, as themselves or as an agent that they may act for.",
-    Access.KEEPER: "For whoever may see the room and keeps the record: the one that it is of, its owner, who added it.",
+    Access.KEEPER: "For whoever may see the room and keeps the record: the one that it is of, its owner, who added it. "
+    "Operators keep every member's and person's.",
     Access.AUTHOR: "For whoever may see the room, for their own messages.",
 }
 BY_ACCESS: dict[Access, tuple[str, ...]] = {

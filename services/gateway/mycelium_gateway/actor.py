@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from starlette.requests import Request
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_gateway import joined
+from mycelium_gateway import joined, operators
 from mycelium_gateway.identity import AGENT, STATE, Identity
 from mycelium_kernel import names
 from mycelium_kernel.bus import TIMEOUT_S, Reply
@@ -166,7 +166,8 @@ async def read_acting(request: Request) -> Call:
         named = identity.handle
     session = _token(sent.get(READ_SESSION, ""), SESSION_HEADER) or own_session or named
     key = _token(sent.get(READ_KEY, ""), KEY_HEADER)
-    actor = Actor(named, session, identity.proven if identity else "")
+    operator = operators.may_change_records(identity, gateway.settings)
+    actor = Actor(named, session, identity.proven if identity else "", operator)
     return Call(gateway, actor, key or new_id(), identity, claimed)
 
 

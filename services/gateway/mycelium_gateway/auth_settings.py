@@ -122,7 +122,8 @@ AUTH_SETTINGS = (
     ),
     Setting(
         "auth.operators", "str", "",
-        "Who of those that sign in may bring rooms from bundles, which say what others have said; parted by commas.",
+        "Who of those that sign in run the hub: they change others' records, and bring rooms from bundles, which say "
+        "what others have said; parted by commas.",
         unit="handles", fault=_handles,
     ),
     Setting(

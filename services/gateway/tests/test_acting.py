@@ -193,3 +193,19 @@ async def test_a_bundle_is_brought_in_by_the_operator_alone(
             headers = bearer(idp.user_token(handle))
             read = await door.http.post("/api/rooms/import?name=copy", content=b"{}", headers=headers)
             assert told(read) == expected, handle
+
+
+async def test_an_operator_changes_records_that_are_not_theirs(
+    hub: Door, alice: As, nats_server: testing.NatsServer, idp: oidc_server.OidcServer
+) -> None:
+    """identity: by `auth.operators` alone, as themselves; nobody else may, nor who only says to be one of them."""
+    assert told(await alice("POST", "/api/rooms", {"name": "kept"})) == (201, "")
+    member = {"handle": "keeper", "kind": "agent", "owner": "alice"}
+    assert told(await alice("POST", "/api/rooms/kept/members", member)) == (201, "")
+    named = signed.settings(idp, operators=frozenset({"ops"}))
+    async with opened(nats_server, named) as door:
+        for handle, expected in (("mallory", (403, "record.foreign")), ("ops", (200, ""))):
+            headers = bearer(idp.user_token(handle), **{"Myc-Operator": "yes"})
+            url = "/api/rooms/kept/members/keeper"
+            changed = await door.http.patch(url, json={"notes": "seen to"}, headers=headers)
+            assert told(changed) == expected, handle

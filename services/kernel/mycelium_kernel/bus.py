@@ -63,6 +63,7 @@ class Bus:
             headers.ACTOR: actor.handle,
             headers.SESSION: actor.session,
             headers.PROVEN: actor.proven,
+            headers.OPERATOR: "yes" if actor.operator else "",
             headers.KEY: key or uuid.uuid4().hex,
             headers.DEADLINE: f"{time.time() + timeout_s:.3f}",
             headers.BUDGET: f"{timeout_s:.3f}",

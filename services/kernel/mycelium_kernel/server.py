@@ -191,8 +191,9 @@ def _body(message: Message, limit: int) -> bytes:
 
 
 def _read(kind: type[Message], data: bytes, received: dict[str, str], caller: str) -> Asked:
-    proven = received.get(headers.PROVEN, "") if caller == VOUCHES else ""
-    actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""), proven)
+    vouched = received if caller == VOUCHES else {}
+    proven, operator = vouched.get(headers.PROVEN, ""), headers.OPERATOR in vouched
+    actor = Actor(received.get(headers.ACTOR, ""), received.get(headers.SESSION, ""), proven, operator)
     key = received.get(headers.KEY, "")
     headers.check(actor=actor.handle, session=actor.session, key=key)
     deadline = _deadline(received)

@@ -24,12 +24,13 @@ class Actor:
     """Who asks. The gateway vouches for it; another service speaks for itself, or for whom its header says.
 
     `proven` is "user" or "agent" when a token proved at the gateway who it is, else empty: nobody had to sign in, or
-    another service asks.
+    another service asks. `operator` is whether they run the hub, by its settings, and so change others' records too.
     """
 
     handle: str
     session: str
     proven: str = ""
+    operator: bool = False
 
 
 @dataclass(frozen=True)

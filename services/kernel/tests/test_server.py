@@ -165,10 +165,10 @@ async def test_who_signed_in_is_believed_from_the_gateway_alone(
 
     async with serving(nats_server, note):
         for caller in ("gateway", "board"):
-            actor = Actor("jane", "s1", "agent")
+            actor = Actor("jane", "s1", "agent", operator=True)
             await Bus(connection, caller).ask(REQUEST, service_pb2.ListUsersResponse, actor=actor)
 
-    assert [asked.actor.proven for asked in seen] == ["agent", ""]
+    assert [(asked.actor.proven, asked.actor.operator) for asked in seen] == [("agent", True), ("", False)]
 
 
 async def test_what_is_not_done_by_its_deadline_is_ended(nats_server: testing.NatsServer, bus: Bus) -> None:

@@ -49,9 +49,10 @@ def check_unspoken(handle: str, kind: views_pb2.MemberKind.ValueType, context: C
     """Refused for a newcomer under the handle of somebody who has written in the room without being added to it.
 
     They signed in under it: whoever added it as an agent of theirs could have a token for it, and speak as them.
+    Who runs the hub may all the same.
     """
-    proven, is_own = context.actor.proven, handle_of(context) == handle
-    if has_spoken and proven and not is_own and kind != views_pb2.MEMBER_KIND_USER:
+    proven, may = context.actor.proven, context.actor.operator or handle_of(context) == handle
+    if has_spoken and proven and not may and kind != views_pb2.MEMBER_KIND_USER:
         detail = (
             f"@{handle} has written in this room already: who signs in under it adds it, with `--owner` for another"
         )

@@ -58,6 +58,7 @@ class Hub:
     ids: int = 0
     monotonic: float = 0.0
     signed_in: dict[str, str] = field(default_factory=dict)  # who has proven who they are, as a user or an agent
+    operators: set[str] = field(default_factory=set)  # those of them who run the hub
 
     def __post_init__(self) -> None:
         self.waits = Waits(lambda: self.monotonic)
@@ -72,7 +73,7 @@ class Hub:
         return f"01900000-0000-7000-8000-{self.ids:012x}"
 
     def context(self, handle: str = "", session: str = "") -> Context:
-        actor = Actor(handle, session, self.signed_in.get(handle, ""))
+        actor = Actor(handle, session, self.signed_in.get(handle, ""), handle in self.operators)
         return Context(actor, "", self.now, self.new_id, self.now + timedelta(seconds=10))
 
     def later(self, **by: float) -> None:

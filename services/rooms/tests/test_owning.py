@@ -183,3 +183,30 @@ def test_who_may_act_is_added_to_and_replaced(proven: Hub) -> None:
         room="demo", handle="bot", allow_from=map("a{}".format, range(100)), add_allow_from=True
     )
     assert "101 handles" in proven.refused("request.invalid", many, "lee").detail
+
+
+def test_an_operator_changes_and_removes_every_record(proven: Hub) -> None:
+    """identity: agents with an owner, engines, people; what is changed stands as theirs who did it."""
+    proven.operators = {"eve"}
+    for handle in ("bot", "stray", "greeter", "kim"):
+        change = pb.SaveMemberRequest(room="demo", handle=handle, notes="kept", change_only=True)
+        assert "eve" in may(proven, change)
+        assert "eve" in may(proven, pb.RemoveMemberRequest(room="demo", handle=handle))
+    for handle, name in (("kim", "Kim Lee"), ("avery", "Avery")):
+        assert may(proven, pb.SaveUserRequest(handle=handle, name=name)) == {handle, "eve"}
+    saved = proven.decide(pb.SaveMemberRequest(room="demo", handle="bot", owner="lee"), "eve")
+    assert isinstance(saved, Fact)
+    assert isinstance(saved.event, events_pb2.MemberSaved)
+    assert (saved.event.saved_by, saved.event.member.owner) == ("eve", "lee")
+    assert may(proven, pb.DeleteRoomRequest(room="demo")) == {"avery"}
+
+
+def test_an_operator_adds_who_has_written_already(proven: Hub) -> None:
+    """Who signs in as an agent of a cluster may be quicker than its room; a likeness is refused to operators too."""
+    proven.post("first", "scout")
+    added = pb.SaveMemberRequest(room="demo", handle="scout")
+    proven.refused("handle.taken", added, "eve")
+    proven.refused("handle.taken", pb.SaveMemberRequest(room="demo", handle="b0t"), "eve")
+    proven.operators = {"eve"}
+    proven.refused("handle.taken", pb.SaveMemberRequest(room="demo", handle="b0t"), "eve")
+    assert proven.ask(added, "eve").joined

@@ -9,14 +9,13 @@ from fastapi import APIRouter, Header, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Scope
 
 from mycelium.memory.v1 import transfer_pb2 as documents_pb2
 from mycelium.rooms.v1 import transfer_pb2
-from mycelium_gateway import bundle, peers, problems, shapes
-from mycelium_gateway.actor import Call, Caller
+from mycelium_gateway import bundle, problems, shapes
+from mycelium_gateway.actor import Caller
 from mycelium_gateway.answers import answer
-from mycelium_gateway.peers import TrustedProxies
+from mycelium_gateway.operators import may_bring_rooms
 from mycelium_gateway.schemas.rooms import Room
 from mycelium_gateway.transfer import Export, Import
 from mycelium_kernel.errors import Refusal
@@ -64,7 +63,7 @@ async def export_room(
 async def import_room(
     request: Request, call: Caller, name: Annotated[str, Query(description="Its name; without, as in the bundle.")] = ""
 ) -> Response:
-    operator = is_operator(request.scope, call)
+    operator = may_bring_rooms(request.scope, call.identity, call.gateway.settings)
     if call.identity and not operator:
         detail = f"a bundle says what others have said, and @{call.identity.handle} is none of auth.operators"
         raise Refusal("auth.refused", detail)
@@ -79,12 +78,3 @@ async def import_room(
         return Response(status_code=400)  # to nobody
     location = f"/api/rooms/{quote(room.name, safe='')}"
     return answer(shapes.room(room), 201, sequence=sequence, location=location)
-
-
-def is_operator(scope: Scope, call: Call) -> bool:
-    """Whether the caller runs the hub: by the setting, or as somebody on its machine where that lets everybody in."""
-    settings = call.gateway.settings
-    if call.identity and not call.identity.room_id and call.identity.handle in settings.auth.operators:
-        return True
-    may_be = settings.auth.localhost_bypass or not settings.auth.enabled
-    return may_be and peers.is_local(scope, TrustedProxies(settings.trusted_proxies))
