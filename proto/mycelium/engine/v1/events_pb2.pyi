@@ -83,7 +83,7 @@ Global___RunStarted: _TypeAlias = RunStarted  # noqa: Y015
 
 @_typing.final
 class RunEnded(_message.Message):
-    """RunEnded is the last fact of a run."""
+    """RunEnded is the last fact of a run. It has all fields of RunStarted, so that either is read as this."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
