@@ -36,9 +36,9 @@ def renamed(tables: Tables, room_id: str, key: str, at: int) -> str:
     return row[0] if row else ""
 
 
-def enter(tables: Tables, *row: object) -> None:
-    """Have the log tell something; the columns are those of schema_log.sql. Runs and decisions have an outcome."""
-    tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+def enter(tables: Tables, *row: object, moved_from: str = "", outcome: str = "", answer: str = "") -> None:
+    """Have the log tell something; `row` are the columns of schema_log.sql that everything has, in their order."""
+    tables.execute("INSERT INTO log_entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row, moved_from, outcome, answer)
 
 
 def become(tables: Tables, room_id: str, sequence: int, key: str, move: views_pb2.Move.ValueType) -> None:

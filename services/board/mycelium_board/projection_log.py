@@ -61,7 +61,7 @@ def document_written(tables: Tables, event: memory_pb2.DocumentWritten, stored: 
     fields = json.loads(event.content.fields_json or "{}")
     entries.enter(
         tables, event.room_id, at, stored.sequence, by, what, event.key, event.thread,
-        title_of(event.content, fields), event.moved_from, _answer(what, fields),
+        title_of(event.content, fields), moved_from=event.moved_from, answer=_answer(what, fields),
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def document_removed(tables: Tables, event: memory_pb2.DocumentRemoved, stored: 
         return
     thread, title = _last_told(tables, event)
     what = log_pb2.LOG_WHAT_REMOVED
-    entries.enter(tables, event.room_id, at, stored.sequence, event.removed_by, what, event.key, thread, title, "", "")
+    entries.enter(tables, event.room_id, at, stored.sequence, event.removed_by, what, event.key, thread, title)
 
 
 def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> None:
@@ -85,8 +85,8 @@ def task_moved(tables: Tables, event: events_pb2.TaskMoved, stored: Stored) -> N
         what = entries.MOVES.get(event.move, log_pb2.LOG_WHAT_CHANGED)
         at = clock.to_millis(event.at)
         said = _answer(what, json.loads(event.fields_json))
-        row = event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title, "", said
-        entries.enter(tables, *row)
+        row = event.room_id, at, stored.sequence, event.by, what, event.key, event.thread, event.title
+        entries.enter(tables, *row, answer=said)
 
 
 def _answer(what: log_pb2.LogWhat.ValueType, fields: dict[str, Any]) -> str:

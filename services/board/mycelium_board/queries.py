@@ -81,16 +81,22 @@ def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Contex
     room = rooms_seen.find_room(tables, request.room, context)
     if request.limit > MOST:
         raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {MOST}")
-    today = times.millis("today", context.now, times.zone(request.zone))
-    assert today is not None
     return Wanted(
         room=room,
         now=clock.millis(context.now),
-        since=max(request.closed_since_ms or today, 1),  # 0 is what is open
+        since=_since(request, context),
         group=rows.check_field(request.group),
         after=_place(request, room) if request.cursor else FIRST,
         limit=request.limit or LIMIT,
     )
+
+
+def _since(request: service_pb2.ListTasksRequest, context: Context) -> int:
+    text = request.closed_since.strip()
+    found = times.asked("closed_since", text or "today", context.now, times.zone(request.zone))
+    if found < 0:
+        raise times.refusal("closed_since", text)
+    return max(found, 1)  # 0 is what is open
 
 
 def _place(request: service_pb2.ListTasksRequest, room: RoomRow) -> tuple[int, int, str]:

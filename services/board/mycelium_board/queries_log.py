@@ -33,7 +33,7 @@ MESSAGES = """SELECT handle, sum(messages), max(last_at), max(last_sequence) FRO
   WHERE room_id = ?1 AND quarter >= ?2 AND quarter < ?3 AND (?4 = '' OR handle = ?4) GROUP BY handle"""
 OTHERS = """SELECT handle, what, count(*) FROM log_entry
   WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4) GROUP BY handle, what"""
-ENTRIES = """SELECT at, sequence, handle, what, key, thread, title, moved_from, outcome FROM log_entry
+ENTRIES = """SELECT at, sequence, handle, what, key, thread, title, moved_from, outcome, answer FROM log_entry
   WHERE room_id = ?1 AND at >= ?2 AND at < ?3 AND handle != '' AND (?4 = '' OR handle = ?4)
     AND (at, sequence) < (?5, ?6)
   ORDER BY at DESC, sequence DESC"""
@@ -64,6 +64,7 @@ class Entry(NamedTuple):
     title: str = ""
     moved_from: str = ""
     outcome: str = ""
+    answer: str = ""
     number: int = 1
 
 
@@ -156,7 +157,8 @@ class Reader:
             title=entry.title,
             count=entry.number,
             moved_from=entry.moved_from,
-            **{"answer" if entry.what == log_pb2.LOG_WHAT_ANSWERED else "outcome": entry.outcome},
+            outcome=entry.outcome,
+            answer=entry.answer,
         )
         self.size += ENTRY_BYTES + added.ByteSize()
 

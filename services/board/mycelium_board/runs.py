@@ -40,7 +40,7 @@ def run_ended(tables: Tables, event: engine_pb2.RunEnded, stored: Stored) -> Non
     key, title = task_of(tables, event.room_id, run.thread)
     entries.enter(
         tables, event.room_id, clock.to_millis(event.ended_at), stored.sequence, run.engine, log_pb2.LOG_WHAT_RUN, key,
-        run.thread, title, "", called(event.outcome),
+        run.thread, title, outcome=called(event.outcome),
     )  # fmt: skip
 
 

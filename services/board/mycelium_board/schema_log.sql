@@ -23,7 +23,8 @@ CREATE TABLE log_entry (
   thread TEXT NOT NULL,
   title TEXT NOT NULL,
   moved_from TEXT NOT NULL,           -- key before a renaming by hand, or empty
-  outcome TEXT NOT NULL,              -- of a run, such as `done`; of a decision its answer; or empty
+  outcome TEXT NOT NULL,              -- of a run, such as `done`, or empty
+  answer TEXT NOT NULL,               -- of a decision, or empty
   PRIMARY KEY (room_id, at, sequence)
 ) WITHOUT ROWID;
 CREATE INDEX log_key ON log_entry (room_id, key, sequence);

@@ -10,7 +10,7 @@ from mycelium.board.v1 import service_pb2
 from mycelium_board import queries
 from mycelium_board.creating import slug
 from mycelium_kernel.errors import Refusal
-from services.board.tests.hub import START, Hub, rebuilt
+from services.board.tests.hub import Hub, rebuilt
 
 
 def asked(board: Hub, **fields: Any) -> service_pb2.ListTasksResponse:
@@ -19,9 +19,9 @@ def asked(board: Hub, **fields: Any) -> service_pb2.ListTasksResponse:
     return queries.list_tasks(board.tables, request, board.context("avery"))
 
 
-def rows(board: Hub, wanted: service_pb2.Filter.ValueType, since_ms: int = 0) -> list[str]:
+def rows(board: Hub, wanted: service_pb2.Filter.ValueType, since: str = "") -> list[str]:
     """The keys of its first page."""
-    return [row.key for row in asked(board, filter=wanted, closed_since_ms=since_ms).rows]
+    return [row.key for row in asked(board, filter=wanted, closed_since=since).rows]
 
 
 def test_filters_mean_what_a_person_looks_for() -> None:
@@ -39,7 +39,11 @@ def test_filters_mean_what_a_person_looks_for() -> None:
     board.later(seconds=61)
     assert rows(board, service_pb2.FILTER_IN_FLIGHT) == []
     assert rows(board, service_pb2.FILTER_RESOLVED) == ["work/done"]
-    assert rows(board, service_pb2.FILTER_RESOLVED, round(START.timestamp() * 1000) + 1) == []
+    assert rows(board, service_pb2.FILTER_RESOLVED, "2026-01-05T12:00:00.001Z") == []
+    assert rows(board, service_pb2.FILTER_RESOLVED, "2026-01-05T14:00:00+02:00") == ["work/done"]
+    for nonsense in ("soon", "1969-01-01T00:00:00Z"):
+        with pytest.raises(Refusal, match="closed_since is"):
+            rows(board, service_pb2.FILTER_RESOLVED, nonsense)
     assert len(rows(board, service_pb2.FILTER_ALL)) == 5
 
 

@@ -32,6 +32,19 @@ def millis(text: str, now: datetime, zone: ZoneInfo = UTC_ZONE) -> int | None:
     return None if found is None else round((found - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
 
 
+def asked(field: str, text: str, now: datetime, zone: ZoneInfo = UTC_ZONE) -> int:
+    """The same, of what a request has in a field. Refused, with the forms, when it is none of them."""
+    found = millis(text, now, zone)
+    if found is None:
+        raise refusal(field, text)
+    return found
+
+
+def refusal(field: str, text: str) -> Refusal:
+    """Of a moment that a field can't have."""
+    return Refusal("request.invalid", f"{field} is {text[:40]!r}: use {FORMS}")
+
+
 def _moment(text: str, now: datetime, zone: ZoneInfo) -> datetime | None:
     age = AGE.fullmatch(text)
     try:

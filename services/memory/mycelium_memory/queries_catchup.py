@@ -61,9 +61,7 @@ def _since(
 ) -> tuple[int, catchup_pb2.SinceWhat.ValueType]:
     """From when on, in milliseconds, and why."""
     if request.since.strip():
-        found = times.millis(request.since, context.now, times.zone(request.zone))
-        if found is None:
-            raise Refusal("request.invalid", f"since is {request.since[:40]!r}: use {times.FORMS}")
+        found = times.asked("since", request.since, context.now, times.zone(request.zone))
         return min(max(found, 0), LAST_SEQUENCE), catchup_pb2.SINCE_WHAT_ASKED
     if answer.HasField("synthesis"):
         return clock.to_millis(answer.synthesis.updated_at), catchup_pb2.SINCE_WHAT_SYNTHESIS

@@ -93,10 +93,7 @@ def _no_version(
 
 
 def _moment(text: str, zone: str, context: Context) -> int:
-    found = times.millis(text, context.now, times.zone(zone))
-    if found is None:
-        raise Refusal("request.invalid", f"at is {text[:40]!r}: use {times.FORMS}")
-    return min(max(found, 0), LAST_SEQUENCE)
+    return min(max(times.asked("at", text, context.now, times.zone(zone)), 0), LAST_SEQUENCE)
 
 
 def list_documents(

@@ -99,9 +99,7 @@ def _asked(tables: Tables, request: search_pb2.SearchDocumentsRequest, context: 
     for name in ("since", "until"):
         text = getattr(request, name)
         if text.strip():
-            moment = times.millis(text, context.now, times.zone(request.zone))
-            if moment is None:
-                raise Refusal("request.invalid", f"{name} is {text[:40]!r}: use {times.FORMS}")
+            moment = times.asked(name, text, context.now, times.zone(request.zone))
             setattr(near, f"{name}_ms", min(max(moment, 0), LAST_SEQUENCE))
     row = tables.one("SELECT sequence FROM shelf WHERE room_id = ?", room.id)
     return Asked(room, question, near, request.limit or LIMIT, row[0] if row else 0)

@@ -142,39 +142,39 @@ class ListTasksRequest(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    CLOSED_SINCE_MS_FIELD_NUMBER: _builtins.int
     ZONE_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     CURSOR_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    CLOSED_SINCE_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """Id or name of the room."""
     filter: Global___Filter.ValueType
     """Which rows."""
-    closed_since_ms: _builtins.int
-    """Only those closed since then count as closed lately, in milliseconds since 1970; 0: since today began."""
     zone: _builtins.str
-    """Name of the time zone that today begins in; empty: UTC."""
+    """Name of the time zone that days begin in; empty: UTC."""
     group: _builtins.str
     """The field that rows are grouped by; empty: none."""
     cursor: _builtins.str
     """`next` of the page before; empty: the first page."""
     limit: _builtins.int
     """At most so many rows; 0: as many as by default."""
+    closed_since: _builtins.str
+    """Only those closed since then count as closed lately: RFC 3339, an age, `today` or `yesterday`; empty: today."""
     def __init__(
         self,
         *,
         room: _builtins.str = ...,
         filter: Global___Filter.ValueType = ...,
-        closed_since_ms: _builtins.int = ...,
         zone: _builtins.str = ...,
         group: _builtins.str = ...,
         cursor: _builtins.str = ...,
         limit: _builtins.int = ...,
+        closed_since: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since_ms", b"closed_since_ms", "cursor", b"cursor", "filter", b"filter", "group", b"group", "limit", b"limit", "room", b"room", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since", b"closed_since", "cursor", b"cursor", "filter", b"filter", "group", b"group", "limit", b"limit", "room", b"room", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
