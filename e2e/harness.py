@@ -19,7 +19,7 @@ from e2e.web import Api
 
 BIN = Path(sys.executable).parent
 MYCELIUM = BIN / "mycelium"
-START_S = 30.0
+START_S = 90.0
 # Below the ports that the system gives to outgoing connections: while a hub is down, a client that keeps trying could
 # otherwise connect to itself on the hub's own port.
 # `make test-split` runs the same suite on hubs whose services are processes of their own, two of each.
@@ -77,7 +77,7 @@ class Machine:
         env: dict[str, str] | None = None,
         stdin: bytes = b"",
         cwd: Path | None = None,
-        within_s: float = 30.0,
+        within_s: float = 60.0,
     ) -> Result:
         """One command line, to its end."""
         done = subprocess.run(

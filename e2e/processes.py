@@ -71,7 +71,7 @@ class Background:
         """Whether it still runs."""
         return self.process.poll() is None
 
-    def line(self, wanted: Callable[[str], bool], what: str, within_s: float = 15.0) -> str:
+    def line(self, wanted: Callable[[str], bool], what: str, within_s: float = 60.0) -> str:
         """The first line on stdout that is wanted."""
 
         def look() -> str | None:
@@ -79,7 +79,7 @@ class Background:
 
         return until(look, f"{what}; it said {self.out + self.err}", within_s)
 
-    def ended(self, within_s: float = 15.0) -> Result:
+    def ended(self, within_s: float = 60.0) -> Result:
         """How it ended, waiting for that."""
         try:
             status = self.process.wait(within_s)

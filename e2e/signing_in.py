@@ -46,7 +46,7 @@ class Browser:
 
     def sign_in(self, idp: OidcServer, user: str) -> httpx2.Response:
         """Sign in there, and bring the answer back: the page that is shown then. The issuer knows the browser again."""
-        return httpx2.get(idp.sign_in(self.opened(), user, self.cookies), timeout=10)
+        return httpx2.get(idp.sign_in(self.opened(), user, self.cookies), timeout=60)
 
 
 def by_browser(machine: Machine, browser: Browser, idp: OidcServer, user: str, *words: str, **env: str) -> Result:
@@ -86,7 +86,7 @@ class Terminal:
         )  # fmt: skip
         os.close(theirs)
 
-    def until(self, pattern: str, within_s: float = 15.0) -> str:
+    def until(self, pattern: str, within_s: float = 60.0) -> str:
         """Read until it shows this; answers the first group."""
         end_s = time.monotonic() + within_s
         while not (found := re.search(pattern, self.shown)):
@@ -109,7 +109,7 @@ class Terminal:
         """Type this; what Ctrl-C sends is 03."""
         os.write(self._ours, text.encode())
 
-    def ended(self, within_s: float = 15.0) -> int:
+    def ended(self, within_s: float = 60.0) -> int:
         """Its exit status, with all that it has shown by then."""
         status = self._process.wait(within_s)
         while self._read(0.0):

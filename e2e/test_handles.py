@@ -140,9 +140,9 @@ def test_an_agent_registered_with_capitals_is_one_with_its_small_letters(machine
     senders = {message["sender_handle"] for message in room.page()["items"] if message["content"] == "on it"}
     assert senders == {"release-agent"}
     room.api.post(room.at("tasks"), {"title": "Ship it", "assign": "RELEASE-AGENT"}, handle="avery").ok(201)
-    turn = room.take("Release-Agent", session="s2")
+    turn = room.take("Release-Agent", session="s2", timeout_s=30)
     while turn is not None and turn["reason"] != "assigned":
-        turn = room.take("Release-Agent", session="s2")
+        turn = room.take("Release-Agent", session="s2", timeout_s=30)
     assert turn is not None
     claim = room.api.post(room.at("tasks", "ship-it", "claim"), {"handle": "Release-AGENT"}).ok(200).json
     assert claim["holder"] == "release-agent"

@@ -50,7 +50,7 @@ def test_the_tour_works_as_it_is_written(own_hub: Hub, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=170,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -7,7 +7,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(look: Callable[[], Found | None], what: str, within_s: float = 10.0) -> Found:
+def until(look: Callable[[], Found | None], what: str, within_s: float = 60.0) -> Found:
     """What `look` returns as soon as that is true, or not empty; fails with `what` when it takes too long."""
     end_s = time.monotonic() + within_s
     while True:

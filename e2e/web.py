@@ -5,7 +5,7 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
-ANSWER_S = 30.0
+ANSWER_S = 60.0
 
 
 class Reply(NamedTuple):
@@ -100,7 +100,7 @@ class Api:
         """Remove."""
         return self.ask("DELETE", target, **said)
 
-    def stream(self, target: str, last_id: str = "", within_s: float = 10.0, handle: str = "") -> "Stream":
+    def stream(self, target: str, last_id: str = "", within_s: float = 60.0, handle: str = "") -> "Stream":
         """A live stream, open and past its first line."""
         return Stream(self, target, last_id, within_s, handle)
 

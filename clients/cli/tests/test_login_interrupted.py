@@ -49,7 +49,7 @@ def test_ctrl_c_leaves_nothing_half_written(step: int, home: Path, monkeypatch: 
                         login.wait(20)
                         break
                     connection.sendall(content)
-            out, err = login.communicate(timeout=20)
+            out, err = login.communicate(timeout=90)
     assert not any(secret in out + err for secret in SECRETS)
     if step == len(STEPS):
         assert (login.returncode, out) == (0, f"signed in as @avery ({url})\n")

@@ -220,7 +220,7 @@ def test_ctrl_c_while_it_is_renewed_loses_no_refresh_token(
                     asked += connection.recv(65536)
                 renewing.send_signal(stop)
                 connection.sendall(granted(2))
-            out, err = renewing.communicate(timeout=20)
+            out, err = renewing.communicate(timeout=90)
     assert (renewing.returncode, out, err) == (130 if stop == signal.SIGINT else -signal.SIGTERM, b"", b"")
     kept = json.loads((home / "token.json").read_text(encoding="utf-8"))
     assert [row["refresh_token"] for row in kept["hubs"].values()] == [NEW_REFRESH]

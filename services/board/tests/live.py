@@ -25,7 +25,7 @@ from mycelium_kernel.service import Actor
 from mycelium_memory.service import service as memory_service
 from mycelium_rooms.service import service as rooms_service
 
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 @dataclass

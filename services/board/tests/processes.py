@@ -20,7 +20,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Actor
 from services.board.tests.hub import Hub
 
-START_S = 30.0
+START_S = 90.0
 BOARDS = 3
 
 

@@ -18,7 +18,7 @@ from mycelium_gateway import problems
 
 CONTRACT = Path(__file__).parents[3] / "contracts" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(CONTRACT.read_text(encoding="utf-8"))
-BOUND_S = 5.0
+BOUND_S = 60.0
 
 
 @dataclass(frozen=True)

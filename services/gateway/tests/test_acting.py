@@ -20,7 +20,7 @@ from services.gateway.tests.signed import bearer
 from services.gateway.tests.watching import watching
 
 DEMO = "/api/rooms/demo"
-BOUND_S = 15.0
+BOUND_S = 60.0
 
 
 @pytest.fixture

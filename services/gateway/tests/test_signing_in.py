@@ -21,7 +21,7 @@ from services.gateway.tests.door import Door
 from services.gateway.tests.signed import bearer
 from services.gateway.tests.test_peers import FORWARDING
 
-BOUND_S = 5.0
+BOUND_S = 60.0
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ async def test_a_notice_is_a_live_event_of_its_own(hub: Door, nats_server: testi
         )  # fmt: skip
         async with bus(nats_server) as asking:
             await asking.ask(request, notices_pb2.PostNoticeResponse, actor=Actor("", ""), key="k")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for line in lines:
                 seen.append(line)
                 if line.startswith("data: ") and seen[-2] == "event: notice":

@@ -55,7 +55,7 @@ async def waiting(
 
 
 async def answer(task: asyncio.Task[httpx2.Response]) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         response = await task
     found: dict[str, Any] = response.json()
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-BOUND_S = 5.0
+BOUND_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pytest
 from mycelium_hub import nats_server, processes
 from mycelium_hub.home import Home
 
-BOUND_S = 30.0
+BOUND_S = 60.0
 
 
 class HubCommand:

@@ -234,7 +234,7 @@ def test_a_hub_in_the_foreground_takes_them_too(hub: HubCommand) -> None:
         assert (told["outcome"], told["pid"]) == ("applied", process.pid)
         assert process.stdout.readline() == first
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert not hub.processes()

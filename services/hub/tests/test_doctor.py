@@ -144,7 +144,7 @@ def test_what_a_killed_hub_left_is_swept(hub: HubCommand, wait: Wait) -> None:
         assert str(hub.home.hub_file) in row["seen"]
         assert f"pid {left.pid}" in row["seen"]
         assert seen(hub, "hub", "--fix")["state"] == FIXED
-        assert left.wait(timeout=10) == -signal.SIGKILL
+        assert left.wait(timeout=60) == -signal.SIGKILL
     assert not hub.home.hub_file.exists()
     assert seen(hub, "hub")["state"] == NOTE
 

@@ -65,7 +65,7 @@ def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wa
         wait(lambda: processes.command_line(left.pid))
         Roster(hub.home).put(Member("nats", "nats", 1, left.pid))
         hub.start()
-        assert left.wait(timeout=10) == -signal.SIGKILL
+        assert left.wait(timeout=60) == -signal.SIGKILL
     assert hub.nats_pid() != left.pid
 
 
@@ -99,7 +99,7 @@ def test_in_the_foreground_it_prints_its_address_and_ends_by_a_signal(hub: HubCo
         assert process.stdout.readline().decode() == f"The hub answers at {hub.url}\n"
         assert str(hub.home.path) in processes.command_line(process.pid)
         process.send_signal(number)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert not hub.processes()
@@ -111,7 +111,7 @@ def test_a_signal_while_it_starts_ends_it_there(hub: HubCommand, wait: Wait) -> 
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=hub.environment) as process:
         wait(hub.nats_pid_or_none)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
     assert not hub.processes()
 
 

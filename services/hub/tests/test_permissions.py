@@ -25,7 +25,7 @@ from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.timers import Timers
 
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 @dataclass

@@ -29,7 +29,7 @@ def test_two_at_once_are_one_after_the_other(hub: HubCommand) -> None:
     write(hub, "[log]\nlevel = 'debug'\n")
     command = [sys.executable, "-P", "-m", "mycelium_hub", "apply", "--home", str(hub.home.path)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=hub.environment) for _ in range(2)]
-    told = [json.loads(one.communicate(timeout=30)[0])["outcome"] for one in both]
+    told = [json.loads(one.communicate(timeout=90)[0])["outcome"] for one in both]
     assert (sorted(told), starts(hub)) == (["applied", "same"], 2)
 
 
@@ -52,7 +52,7 @@ def test_a_hub_that_dies_of_it_is_said(hub: HubCommand, wait: Wait) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=hub.environment) as asking:
         wait(lambda: _is_asked(pid))
         os.kill(pid, signal.SIGKILL)
-        told = json.loads(asking.communicate(timeout=30)[0])
+        told = json.loads(asking.communicate(timeout=90)[0])
     assert (asking.returncode, told["outcome"], told["next"]) == (1, "lost", "mycelium up --detach")
     assert f"the hub, pid {pid}, has ended; what was acknowledged is kept" in told["reason"]
 

@@ -152,7 +152,7 @@ async def test_a_tail_misses_and_repeats_nothing_through_a_killed_server(
             if part < 2:
                 nats_server.kill()
                 await nats_server.start()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await done.wait()
     await tail.stop()
 

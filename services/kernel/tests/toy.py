@@ -110,7 +110,7 @@ def service(**changes: Any) -> Service:
     return Service(**{**parts, **changes})
 
 
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 async def until(condition: Callable[[], Any]) -> None:

@@ -154,7 +154,7 @@ async def ended(pid: int) -> None:
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(process, over.set)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await over.wait()
     finally:
         loop.remove_reader(process)

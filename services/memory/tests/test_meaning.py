@@ -130,7 +130,7 @@ async def test_a_write_is_found_once_settled_and_what_it_replaced_is_not(
         assert [near.document for near in await hits(meaning, "when does the pet eat")] == ["status/money"]
         del documents.texts["room-2", "elsewhere"]
         meaning.room_gone("room-2")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await hits(meaning, "data", Within(("room-2",))):
                 pass
 

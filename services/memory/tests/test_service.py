@@ -117,6 +117,6 @@ async def test_a_deleted_room_s_documents_are_gone_from_the_log(
         await ask(rooms_pb.DeleteRoomRequest(room="demo"))
         with pytest.raises(Refusal, match=r"room\.not_found"):
             await ask(pb.GetDocumentRequest(room="demo", key="a"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await runtime.connection.last_sequence(subjects.of_service("memory")):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)

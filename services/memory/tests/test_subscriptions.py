@@ -26,7 +26,7 @@ from services.memory.tests.test_service import Asker, ask, running
 __all__ = ["ask"]  # a fixture
 SUBSCRIBE, UNSUBSCRIBE = subscriptions_pb2.SubscribeRequest, subscriptions_pb2.UnsubscribeRequest
 CHANGED = rooms_views_pb2.DELIVERY_REASON_CHANGED
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 def patterns(hub: Hub, handle: str, by: str = "avery") -> list[str]:

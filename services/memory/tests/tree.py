@@ -25,7 +25,7 @@ from mycelium_kernel.service import Actor
 from mycelium_memory.service import service
 from mycelium_rooms.service import service as rooms_service
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 class Desk:

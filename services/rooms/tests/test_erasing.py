@@ -19,7 +19,7 @@ from mycelium_rooms import erasing
 from services.rooms.tests.hub import demo_hub
 from services.rooms.tests.live import Ask, running
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 SECRET, TITLE, NOTES = "zeppelin-secret", "zeppelin-title", "zeppelin-notes"
 
 

@@ -222,7 +222,7 @@ async def test_the_service_says_that_an_event_expired(nats_server: testing.NatsS
     await runtime.stop()
     runtime = await run.start(service(), nats_server.settings("rooms"), tmp_path / "b")
     subject = subjects.fact("rooms", posted.message.message.room_id, "event", posted.message.message.id)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (sequence := await connection.last_sequence(subject)):  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
     found = await connection.get(sequence)

@@ -131,7 +131,7 @@ async def test_a_key_is_seen_while_it_lives(nats_server: testing.NatsServer) -> 
         subject = f"$KV.{presence.BUCKET}.{room.message.room.id}.bot"
         await connection.jetstream.publish(subject, value, msg_ttl=1)
         for wanted in (views_pb2.PRESENCE_WORKING, views_pb2.PRESENCE_OFFLINE):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while True:
                     request = pb.GetMemberRequest(room="demo", handle="bot")
                     shown = await bus.ask(request, pb.GetMemberResponse, actor=Actor("", ""))

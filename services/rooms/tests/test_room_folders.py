@@ -131,7 +131,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 async def becomes(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - what changes it is a thread
             await asyncio.sleep(0.01)
 

@@ -16,7 +16,7 @@ from mycelium_rooms.service import service
 from mycelium_rooms.waits import BUCKET, LIVE_S, Picture, Waits
 
 ROOM = "01900000-0000-7000-8000-000000000001"
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 def key(queue: str, wait: str = "w1") -> str:
