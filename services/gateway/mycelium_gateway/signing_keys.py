@@ -90,8 +90,9 @@ class IssuerKeys:
         """Whether the keys are newer than `fetches` says: asks for them, unless that was done a moment ago."""
         async with self._fetching:
             if self._fetches == fetches and self._clock() >= self._look_at:
-                self._look_at = self._clock() + self._unknown_s
+                self._look_at = self._clock() + self._unknown_s  # also when whoever asks gives up
                 await self._fetch()
+                self._look_at = self._clock() + self._unknown_s  # it may have taken longer: who waited asks no more
             return self._fetches != fetches
 
     async def _fetch(self) -> None:

@@ -139,6 +139,30 @@ async def test_a_flood_of_unknown_keys_costs_one_look_and_evicts_nothing(issuer:
     assert asked() == 2
 
 
+async def test_a_flood_does_not_stand_in_line_at_an_issuer_that_is_slow_to_fail(clock: Hand) -> None:
+    """Who has waited for a look that came to nothing takes that for the answer: each would wait for all before it."""
+    published, looks = json.dumps(forging.published()).encode(), 0
+
+    async def slow(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal looks
+        looks += 1
+        body = published if looks == 1 else b"none"
+        clock.now += 0 if looks == 1 else 5
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
+        keys = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        tokens = believing(Issuer(forging.ISSUER, keys), clock=clock)
+        await tokens.verify(forging.token())
+        flood = [forging.token("ES256", "forger", {"kid": f"made-up-{number}"}) for number in range(20)]
+        results = await asyncio.gather(*map(tokens.verify, flood), return_exceptions=True)
+        assert all(isinstance(result, Refusal) for result in results)
+        assert looks == 2
+        assert (await tokens.verify(forging.token())).handle
+
+
 async def test_a_bad_signature_by_a_known_key_costs_no_look(issuer: OidcServer, clock: Hand) -> None:
     """Only a key that is not known is a reason to ask."""
     tokens = believing(Issuer(issuer.issuer, role="user"), clock=clock)
