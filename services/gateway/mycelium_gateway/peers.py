@@ -1,8 +1,9 @@
 """Where a request comes from: this machine itself, a proxy that is trusted, or anywhere else.
 
 Only the connection's own address is believed. What a proxy says of the caller never makes a request one of this
-machine: any forwarding header only shows that it came from elsewhere. Of a trusted proxy one thing is believed, the
-scheme under which the caller reached it.
+machine: any forwarding header only shows that it came from elsewhere. So do what a proxy that adds none leaves as it
+was, the name that the caller used, and HTTP/1.0, which some speak to what is behind them. Of a trusted proxy one thing
+is believed, the scheme under which the caller reached it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ FORWARDING = frozenset({
 })  # fmt: skip
 FORWARDING_PREFIXES = (b"x-forwarded", b"cf-", b"x-azure-", b"x-arr-", b"x-appengine-", b"x-cloud-trace-")
 EVERYBODY = "*"
+OF_PROXIES = "1.0"  # the version of HTTP in which nginx asks, unless it is told otherwise; nobody else does any more
 SCHEME_HEADER = b"x-forwarded-proto"
 SCHEMES = frozenset({b"http", b"https"})
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -113,8 +115,18 @@ def is_forwarded(scope: Scope) -> bool:
 
 
 def is_local(scope: Scope, proxies: TrustedProxies) -> bool:
-    """Whether the request was made on the hub's own machine, and through no proxy."""
-    return not proxies.is_set and is_this_machine(peer_of(scope)) and not is_forwarded(scope)
+    """Whether the request was made on the hub's own machine, by a name of that machine, and through no proxy."""
+    is_direct = not proxies.is_set and is_this_machine(peer_of(scope)) and not is_forwarded(scope)
+    return is_direct and scope["http_version"] != OF_PROXIES and _is_called_as_this_machine(scope)
+
+
+def _is_called_as_this_machine(scope: Scope) -> bool:
+    """Whether the caller has asked for `localhost`, or an address of loopback."""
+    from mycelium_gateway.origin import place  # what serves requests has it loaded
+    from mycelium_kernel.names import is_loopback
+
+    called = [place(bytes(value).decode("latin-1")) for name, value in scope["headers"] if name == b"host"]
+    return bool(called) and all(one is not None and is_loopback(one.host) for one in called)
 
 
 def believe_scheme(scope: Scope, proxies: TrustedProxies) -> None:

@@ -17,9 +17,10 @@ FORWARDING = (
 )  # fmt: skip
 
 
-def scope(client: str | None, *headers: str, value: bytes = b"127.0.0.1") -> Scope:
+def scope(client: str | None, *headers: str, value: bytes = b"127.0.0.1", version: str = "1.1") -> Scope:
     sent = [(name.encode(), value) for name in headers]
-    return {"type": "http", "scheme": "http", "client": (client, 1) if client else None, "headers": sent}
+    place = (client, 1) if client else None
+    return {"type": "http", "http_version": version, "scheme": "http", "client": place, "headers": sent}
 
 
 @pytest.mark.parametrize("client", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
@@ -39,7 +40,26 @@ def test_who_calls_from_elsewhere_is_not(client: str | None) -> None:
 @pytest.mark.parametrize("trusted", ["*", "127.0.0.1", "10.0.0.0/8"])
 def test_behind_a_proxy_nobody_is_local(trusted: str) -> None:
     """A proxy on the hub's own machine that adds no header would make everybody an operator."""
-    assert not peers.is_local(scope("127.0.0.1"), TrustedProxies(trusted))
+    assert not peers.is_local(scope("127.0.0.1", "host"), TrustedProxies(trusted))
+
+
+@pytest.mark.parametrize(
+    "host", [b"hub.example.com", b"hub.example.com:8000", b"192.168.1.20", b"localhost.example.com", b"", b"a b"]
+)
+def test_who_has_asked_for_another_machine_came_through_a_proxy(host: bytes) -> None:
+    """A proxy here that nobody has told the hub of hands on the name, if nothing else."""
+    assert not peers.is_local(scope("127.0.0.1", "host", value=host), NOBODY)
+    assert not peers.is_local(scope("127.0.0.1"), NOBODY)
+    both = scope("127.0.0.1", "host", value=host)
+    both["headers"] += scope("127.0.0.1", "host")["headers"]
+    assert not peers.is_local(both, NOBODY)
+
+
+@pytest.mark.parametrize("host", [b"localhost", b"LOCALHOST:8000", b"127.0.0.1:8000", b"127.9.9.9", b"[::1]:8000"])
+def test_this_machine_has_several_names(host: bytes) -> None:
+    """By each of them it is local, unless a proxy asks that speaks HTTP/1.0, as nginx does that was told nothing."""
+    assert peers.is_local(scope("127.0.0.1", "host", value=host), NOBODY)
+    assert not peers.is_local(scope("127.0.0.1", "host", value=host, version="1.0"), NOBODY)
 
 
 @pytest.mark.parametrize(
