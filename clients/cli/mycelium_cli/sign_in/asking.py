@@ -39,7 +39,7 @@ class Silent(Failure):
     def __init__(self, url: str, cause: str) -> None:
         place = urlsplit(url)
         hint = "the same again when it can be reached"
-        cause = f"the issuer at {place.scheme}://{place.netloc} can't be reached ({cause})"
+        cause = f"the issuer at {place.scheme}://{place.netloc} can't be reached ({clean_line(cause)})"
         super().__init__(cause, exit_status=UNREACHABLE, hint=hint, slug="cli.issuer_unreachable")
 
 
@@ -62,6 +62,18 @@ class Program(NamedTuple):
         # Each part in the form's own encoding first: RFC 6749, 2.3.1.
         pair = f"{quote(self.client_id, safe='')}:{quote(self.secret, safe='')}"
         return filled, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def is_address(url: object) -> bool:
+    """Whether an issuer can be asked there. What a hub or an issuer names may be anything."""
+    if not isinstance(url, str) or not all("!" <= char <= "~" for char in url) or "\\" in url:
+        return False
+    try:
+        place = urlsplit(url)
+        told = place.scheme in {"http", "https"} and bool(place.hostname) and place.port != 0
+    except ValueError:  # brackets or a port that can't be
+        return False
+    return told and "@" not in place.netloc
 
 
 def document(issuer: str) -> Said:
@@ -98,6 +110,8 @@ def refusal(said: Said, form: Mapping[str, str]) -> str:
 
 
 def _exchange(url: str, headers: dict[str, str], body: bytes | None, answer_s: float) -> Said:
+    if not is_address(url):
+        raise Failure(f"the issuer can't be asked at {clean_line(url)[:_LONGEST_SAID]}, which is no address")
     place = urlsplit(url)
     target = (place.path or "/") + (f"?{place.query}" if place.query else "")
     line = Line(f"{place.scheme}://{place.netloc}")

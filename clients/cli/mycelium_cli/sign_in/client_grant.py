@@ -6,6 +6,7 @@ Nothing that an issuer says is shown but its error code, so a secret that it rep
 import re
 from typing import NamedTuple
 
+from mycelium_cli.errors import Failure
 from mycelium_cli.output import clean_line
 from mycelium_cli.sign_in import asking
 
@@ -45,8 +46,8 @@ def ask(grant: Grant) -> Issued:
         said = _post(grant, endpoint, first)
         if said.document.get("error") in {"invalid_client", "unauthorized_client"} and rest:
             said = _post(grant, endpoint, *rest)  # it may take the secret in one of the two ways alone
-    except asking.Silent as silent:
-        raise NoToken(silent.cause) from None
+    except Failure as failure:
+        raise NoToken(failure.cause) from None
     return _issued(grant, said)
 
 
@@ -84,7 +85,6 @@ def _endpoint(issuer: str) -> list[str]:
     if named.rstrip("/") != issuer.rstrip("/"):
         raise NoToken(f"{issuer} calls itself {clean_line(named)[:200]}: that belongs in agent_auth.issuer")
     endpoint = str(said.document.get("token_endpoint") or "")
-    scheme = endpoint.partition("://")[0]
-    if scheme not in {"http", "https"} or (issuer.startswith("https:") and scheme != "https"):
+    if not asking.is_address(endpoint) or (issuer.startswith("https:") and not endpoint.startswith("https:")):
         raise NoToken(f"{issuer} names no token endpoint that a secret may be sent to")
     return [endpoint, *asking.ways(said.document)]

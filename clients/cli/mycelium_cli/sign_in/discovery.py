@@ -1,5 +1,6 @@
 """Which issuer to sign in with, and what it says of itself."""
 
+import shlex
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -66,7 +67,15 @@ def chosen(here: Here, flag: str | None, hub: Trusted | None) -> Value:
     if len(hub.issuers) > 1:
         listed = ", ".join(map(clean_line, hub.issuers))
         raise usage(f"the hub trusts more than one issuer: {listed}", "mycelium login --issuer <one of them>")
+    if not asking.is_address(hub.issuers[0]):
+        cause = f"the hub at {here.hub_url} names an issuer that is no address ({clean_line(hub.issuers[0])})"
+        raise Failure(cause, exit_status=UNREACHABLE, hint="ask who runs it to mend auth.issuers")
     return Value(hub.issuers[0], here.hub_url)
+
+
+def as_typed(issuer: object) -> str:
+    """An issuer as one types it: a hub may name what a shell would run."""
+    return shlex.quote(clean_line(issuer))
 
 
 def _of_the_hub(here: Here, named: Value, hub: Trusted | None) -> Value:
@@ -81,7 +90,7 @@ def _of_the_hub(here: Here, named: Value, hub: Trusted | None) -> Value:
         f"the hub at {here.hub_url} does not trust the issuer {mine} ({named.source});"
         f" it trusts {', '.join(map(clean_line, hub.issuers))}"
     )
-    raise usage(cause, f"mycelium login --issuer {clean_line(hub.issuers[0])}")
+    raise usage(cause, f"mycelium login --issuer {as_typed(hub.issuers[0])}")
 
 
 def discover(named: Value) -> Issuer:
@@ -95,7 +104,7 @@ def discover(named: Value) -> Issuer:
         raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium config get login.issuer, or --issuer <url>")
     if told.rstrip("/") != url.rstrip("/"):
         cause = f"{clean_line(url)} calls itself {clean_line(told)}, so its tokens would be those of another"
-        raise Failure(cause, hint=f"mycelium login --issuer {clean_line(told)}, if that is the right one")
+        raise Failure(cause, hint=f"mycelium login --issuer {as_typed(told)}, if that is the right one")
     return Issuer(
         issuer=told,
         authorization_endpoint=_endpoint(said.document, "authorization_endpoint", told),
@@ -122,7 +131,7 @@ def _check_line(named: Value) -> None:
         cause = (
             f"the hub names an issuer on plain HTTP, {clean_line(named.value)}: others could read what you type there"
         )
-        raise usage(cause, f"mycelium login --issuer {clean_line(named.value)}, if you trust that network")
+        raise usage(cause, f"mycelium login --issuer {as_typed(named.value)}, if you trust that network")
 
 
 def _endpoint(document: dict[str, Any], name: str, issuer: str) -> str:
@@ -130,7 +139,7 @@ def _endpoint(document: dict[str, Any], name: str, issuer: str) -> str:
     url = document.get(name)
     if not isinstance(url, str) or not url:
         return ""
-    if urlsplit(url).scheme not in {"http", "https"} or (is_private(issuer) and not is_private(url)):
+    if not asking.is_address(url) or (is_private(issuer) and not is_private(url)):
         raise Failure(
             f"the issuer {clean_line(issuer)} has an unsafe {name}: {clean_line(url)}", hint="tell who runs it"
         )
