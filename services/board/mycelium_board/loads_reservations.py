@@ -8,7 +8,6 @@ from mycelium_board.commands_reservations import Reserving
 from mycelium_board.model_reservations import State, subject
 from mycelium_kernel import rooms_seen
 from mycelium_kernel.callers import handle_of
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 
@@ -31,7 +30,4 @@ def of_itself(
     tables: Tables, request: pb.ExpireReservationsRequest | pb.EndReservationsOfTaskRequest, _context: Context
 ) -> Reserving:
     """The room by its id alone: nobody in particular asks."""
-    room = rooms_seen.by_id(tables, request.room_id)
-    if room is None:
-        raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
-    return Reserving(room, tables.entity(subject(request.room_id), State))
+    return Reserving(rooms_seen.need(tables, request.room_id), tables.entity(subject(request.room_id), State))

@@ -10,7 +10,7 @@ from typing import Any
 
 from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium_board import readiness, rows, runs
-from mycelium_kernel import clock, rooms_seen, subjects, times
+from mycelium_kernel import clock, limits, rooms_seen, subjects, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
@@ -79,15 +79,14 @@ def row(tables: Tables, room: RoomRow, key: str, now: datetime) -> views_pb2.Row
 
 def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Context) -> Wanted:
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {MOST}")
+    limit = limits.rows(request.limit, LIMIT, MOST)
     return Wanted(
         room=room,
         now=clock.millis(context.now),
         since=_since(request, context),
         group=rows.check_field(request.group),
         after=_place(request, room) if request.cursor else FIRST,
-        limit=request.limit or LIMIT,
+        limit=limit,
     )
 
 

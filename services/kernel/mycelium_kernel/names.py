@@ -193,3 +193,9 @@ def near(wanted: str, known: Iterable[str]) -> list[str]:
     """The names that are most like `wanted`, the likest first."""
     candidates = [name for name in known if abs(len(name) - len(wanted)) <= NEAR][:NEAR_CANDIDATES]
     return difflib.get_close_matches(wanted, candidates, n=NEAR, cutoff=_NEAR_ENOUGH)
+
+
+def did_you_mean(similar: Iterable[str]) -> str:
+    """The end of a refusal's line that offers what is known instead; empty when nothing is."""
+    offered = " or ".join(similar)
+    return f"; did you mean {offered}?" if offered else ""

@@ -1,8 +1,8 @@
 """What a service knows of rooms that does not own them: their names, who may see them, who is registered.
 
 A service that answers for rooms takes `SCHEMA`, `FILTERS`, `APPLY` and `ROOM_TABLES` into its projection, and finds
-every room by `find_room`. The rules are those of the rooms service, word for word: a stranger must not tell from an
-answer here what an answer there does not tell.
+every room by `find_room`. The rules are those of the rooms service, word for word, and what both say of a room that is
+not there is said here: a stranger must not tell from an answer here what an answer there does not tell.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
     sql = f"SELECT room_id, name FROM room WHERE {by} = ?2 AND {VISIBLE}"  # noqa: S608 - fixed text
     row = tables.one(sql, handle_of(context), value)
     if row is None:
-        raise _no_room(tables, text, context)
+        raise no_room(tables, text, context, VISIBLE)
     return RoomRow(*row)
 
 
@@ -103,24 +103,35 @@ def by_id(tables: Tables, room_id: str) -> RoomRow | None:
     return RoomRow(*row) if row else None
 
 
-def _no_room(tables: Tables, text: str, context: Context) -> Refusal:
-    """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other."""
+def need(tables: Tables, room_id: str) -> RoomRow:
+    """The same. Refused when there is none."""
+    room = by_id(tables, room_id)
+    if room is None:
+        raise Refusal("room.not_found", f"there is no room {room_id[:36]!r}")
+    return room
+
+
+def no_room(tables: Tables, text: str, context: Context, visible: str) -> Refusal:
+    """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other.
+
+    `visible` is what SQL says of a row of `room` that ?1, the handle that asks, may see.
+    """
     shown = text if len(text) <= names.ROOM_NAME_CHARACTERS else text[:40] + "…"
     detail, next_command = f"Room not found: {shown!r}", "mycelium room ls"
     try:
         name = names.room_name(text)
     except Refusal:  # no room can have that name
         return Refusal("room.not_found", detail, next=next_command)
-    similar = _near_rooms(tables, name, context)
+    similar = _near_rooms(tables, name, context, visible)
     if similar:
-        detail += f"; did you mean {' or '.join(map(repr, similar))}?"
+        detail += names.did_you_mean(map(repr, similar))
         return Refusal("room.not_found", detail, next=next_command, near=similar)
     return Refusal("room.not_found", detail, next=f"mycelium room create {shlex.quote(name)}")
 
 
-def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
+def _near_rooms(tables: Tables, name: str, context: Context, visible: str) -> list[str]:
     folded = names.fold_room_name(name)
-    sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {VISIBLE}
+    sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {visible}
               ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
     lengths = len(folded) - names.NEAR, len(folded) + names.NEAR
     known = dict(tables.all(sql, handle_of(context), *lengths, names.NEAR_CANDIDATES))

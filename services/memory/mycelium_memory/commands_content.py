@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mycelium.memory.v1 import service_pb2, views_pb2
+from mycelium_kernel import limits
 from mycelium_kernel.errors import Refusal
 from mycelium_memory import fields, frontmatter, links, sections
 
@@ -107,21 +108,8 @@ def _text(content: views_pb2.Content, request: service_pb2.WriteDocumentRequest)
 
 
 def check_body(text: str) -> str:
-    """A text as it came: nothing is stripped. Refused when it is broken or too large."""
-    if "\0" in text:
-        raise Refusal("content.invalid", f"the text has a null byte at character {text.index(chr(0)):,}")
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise Refusal("content.invalid", f"the text is not valid Unicode at character {error.start:,}") from None
-    if size > BODY_BYTES:
-        raise Refusal(
-            "content.too_large",
-            f"the text has {size:,} bytes in UTF-8, at most {BODY_BYTES:,} are allowed; split it",
-            size=str(size),
-            limit=str(BODY_BYTES),
-        )
-    return text
+    """A text as it came. Refused when it is broken or too large."""
+    return limits.text(text, BODY_BYTES)
 
 
 def _fields(content: views_pb2.Content, changes_json: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mycelium.memory.v1 import events_pb2, files_pb2, moves_pb2, service_pb2, transfer_pb2, views_pb2
 from mycelium_kernel import rooms_seen
 from mycelium_kernel.callers import RoomRow
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_memory import keys, lookup, views
@@ -25,10 +24,7 @@ def for_own(
     tables: Tables, request: files_pb2.TakeFileRequest | moves_pb2.FollowMoveRequest, _context: Context
 ) -> Writing:
     """The room by its id alone: its folder is there for whoever may write into it, its board for whoever moved."""
-    room = rooms_seen.by_id(tables, request.room_id)
-    if room is None:
-        raise Refusal("room.not_found", f"there is no room {request.room_id[:36]!r}")
-    return _found(tables, room, request.key)
+    return _found(tables, rooms_seen.need(tables, request.room_id), request.key)
 
 
 def for_import(tables: Tables, request: transfer_pb2.ImportDocumentsRequest, _context: Context) -> Importing:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import catchup_pb2
-from mycelium_kernel import clock, rooms_seen, times
+from mycelium_kernel import clock, limits, rooms_seen, times
 from mycelium_kernel.callers import RoomRow
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_memory import keys, views
@@ -22,9 +21,7 @@ NEWEST = """SELECT key, version, updated_by, updated_at, removed, summary, threa
 def catch_up(tables: Tables, request: catchup_pb2.CatchUpRequest, context: Context) -> catchup_pb2.CatchUpResponse:
     """Each document once, as it is now: who starts to work needs what stands, not how it came about."""
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > CHANGES_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {CHANGES_MOST}")
-    limit = request.limit or CHANGES
+    limit = limits.rows(request.limit, CHANGES, CHANGES_MOST)
     answer = _synthesis(tables, room)
     since, answer.since_what = _since(request, answer, context)
     answer.since.CopyFrom(clock.from_millis(since))

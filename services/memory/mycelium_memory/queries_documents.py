@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelium.memory.v1 import events_pb2, service_pb2
-from mycelium_kernel import clock, names, rooms_seen, times
+from mycelium_kernel import clock, limits, names, rooms_seen, times
 from mycelium_kernel.callers import RoomRow
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
@@ -101,11 +101,10 @@ def list_documents(
 ) -> service_pb2.ListDocumentsResponse:
     """By key, in pages; the cursor is the last key, folded."""
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > DOCUMENTS_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {DOCUMENTS_MOST}")
     prefix = keys.fold(request.prefix)
     if request.at:
         return _list_at(tables, room, prefix, request, context)
+    limit = limits.rows(request.limit, DOCUMENTS, DOCUMENTS_MOST)
     sql, tag = views.BRIEF if request.brief else views.DOCUMENT, request.tag.strip().casefold()
     over = ">" if request.cursor else ">="
     if tag:
@@ -120,7 +119,7 @@ def list_documents(
     for row in tables.iterate(sql, *values):
         document = views.document(row, room)
         size += document.ByteSize()
-        if page.documents and (size > PAGE_BYTES or len(page.documents) >= (request.limit or DOCUMENTS)):
+        if page.documents and (size > PAGE_BYTES or len(page.documents) >= limit):
             page.next = folded
             break
         page.documents.append(document)
@@ -132,6 +131,7 @@ def _list_at(
     tables: Tables, room: RoomRow, prefix: str, request: service_pb2.ListDocumentsRequest, context: Context
 ) -> service_pb2.ListDocumentsResponse:
     """The headlines of what there was at a moment."""
+    limit = limits.rows(request.limit, DOCUMENTS, DOCUMENTS_MOST)
     at = _moment(request.at, request.zone, context)
     page, over = service_pb2.ListDocumentsResponse(at=clock.from_millis(at)), ">" if request.cursor else ">="
     sql = f"""SELECT key, folded, version.version, version.sequence, version.at, version.author, version.summary,
@@ -140,16 +140,16 @@ def _list_at(
         (SELECT version FROM version AS one INDEXED BY version_time WHERE one.room_id = ?1
           AND one.document_id = document.document_id AND one.at <= ?4 ORDER BY one.at DESC, one.version DESC LIMIT 1)
       WHERE document.room_id = ?1 AND folded {over} ?2 AND folded < ?3 AND version.removed = 0
-      ORDER BY folded LIMIT {(request.limit or DOCUMENTS) + 1}"""  # noqa: S608 - a number
+      ORDER BY folded LIMIT {limit + 1}"""  # noqa: S608 - a number
     rows = tables.all(sql, room.id, request.cursor or prefix, prefix + LAST, at)
-    for row in rows[: request.limit or DOCUMENTS]:
+    for row in rows[:limit]:
         page.documents.add(
             room_id=room.id, room=room.name, key=row[0], version=row[2], sequence=row[3],
             updated_at=clock.from_millis(row[4]), updated_by=row[5], summary=row[6], thread=row[7], created_by=row[8],
             created_at=clock.from_millis(row[9]),
         )  # fmt: skip
         page.next = row[1]
-    if len(rows) <= (request.limit or DOCUMENTS):
+    if len(rows) <= limit:
         page.next = ""
     return page
 
@@ -191,13 +191,11 @@ def list_versions(
     tables: Tables, request: service_pb2.ListVersionsRequest, context: Context
 ) -> service_pb2.ListVersionsResponse:
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > VERSIONS_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {VERSIONS_MOST}")
+    limit = limits.rows(request.limit, VERSIONS, VERSIONS_MOST)
     key, document_id = lookup.identify(request.key)
     named = tables.one(f"SELECT key, thread FROM document {OF}", room.id, document_id)  # noqa: S608 - fixed text
     if named is None:
         raise lookup.missing(tables, room, key)
-    limit = request.limit or VERSIONS
     before = min(request.before or LAST_SEQUENCE, LAST_SEQUENCE)
     sql = f"{views.VERSION} {OF} AND version < ?3 ORDER BY version DESC LIMIT {limit + 1}"
     rows = tables.all(sql, room.id, document_id, before)

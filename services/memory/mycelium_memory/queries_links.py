@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from mycelium.memory.v1 import links_pb2, views_pb2
-from mycelium_kernel import rooms_seen
+from mycelium_kernel import limits, rooms_seen
 from mycelium_kernel.callers import RoomRow
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import PAGE_BYTES, Tables
 from mycelium_memory import keys, linking, lookup, sections, views
@@ -107,13 +106,12 @@ class Reader:
 def get_links(tables: Tables, request: links_pb2.GetLinksRequest, context: Context) -> links_pb2.GetLinksResponse:
     """Of a document that is not there, only what links to it. Refused when nothing does."""
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > BACKLINKS_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {BACKLINKS_MOST}")
+    limit = limits.rows(request.limit, BACKLINKS, BACKLINKS_MOST)
     key, identifier = lookup.identify(request.key)
     reader = Reader(tables, room)
     row = tables.one(f"SELECT key, content FROM document {HERE}", room.id, identifier)  # noqa: S608 - fixed text
     page = links_pb2.GetLinksResponse(key=row[0] if row else key, exists=row is not None)
-    _add_backlinks(page, reader, request)
+    _add_backlinks(page, reader, request.cursor, limit)
     if row:
         page.links.extend(reader.resolve(views_pb2.Content.FromString(row[1]).links, page.key))
     elif not page.backlinks and not page.next:
@@ -121,10 +119,10 @@ def get_links(tables: Tables, request: links_pb2.GetLinksRequest, context: Conte
     return page
 
 
-def _add_backlinks(page: links_pb2.GetLinksResponse, reader: Reader, request: links_pb2.GetLinksRequest) -> None:
+def _add_backlinks(page: links_pb2.GetLinksResponse, reader: Reader, cursor: str, limit: int) -> None:
     """The cursor is the place of the last one: the key that it is in, folded, and its number there."""
-    folded, limit = keys.fold(page.key), request.limit or BACKLINKS
-    number, _, source = request.cursor.partition(" ")
+    folded = keys.fold(page.key)
+    number, _, source = cursor.partition(" ")
     after = (source, int(number)) if number.isdecimal() and len(number) < 19 else ("", 0)
     sql = f"""SELECT source, number FROM link WHERE room_id = ?1 AND target = ?2 AND (source, number) > (?3, ?4)
       AND {LEADS} ORDER BY source, number LIMIT ?5"""  # noqa: S608 - fixed text
@@ -154,8 +152,7 @@ def _content(reader: Reader, folded: str) -> tuple[str, views_pb2.Content]:
 def get_graph(tables: Tables, request: links_pb2.GetGraphRequest, context: Context) -> links_pb2.GetGraphResponse:
     """In pages of documents by key; the cursor is the last key, folded."""
     room = rooms_seen.find_room(tables, request.room, context)
-    if request.limit > NODES_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {NODES_MOST}")
+    limit = limits.rows(request.limit, NODES, NODES_MOST)
     sql = f"""SELECT key, content, version, folded, EXISTS (SELECT 1 FROM link
         WHERE link.room_id = ?1 AND link.target = document.folded AND {LEADS})
       FROM document INDEXED BY document_listed WHERE room_id = ?1 AND removed = 0 AND folded > ?2
@@ -163,7 +160,7 @@ def get_graph(tables: Tables, request: links_pb2.GetGraphRequest, context: Conte
     page, reader, last, size = links_pb2.GetGraphResponse(), Reader(tables, room), "", 0
     for key, content, version, folded, is_linked in tables.iterate(sql, room.id, request.cursor):
         written = views_pb2.Content.FromString(content).links
-        if not _fits(page, len(written), size, request):
+        if not _fits(page, len(written), size, limit):
             page.next = last
             break
         links = reader.resolve(written, key)
@@ -172,9 +169,9 @@ def get_graph(tables: Tables, request: links_pb2.GetGraphRequest, context: Conte
     return page
 
 
-def _fits(page: links_pb2.GetGraphResponse, links: int, size: int, request: links_pb2.GetGraphRequest) -> bool:
+def _fits(page: links_pb2.GetGraphResponse, links: int, size: int, limit: int) -> bool:
     """Whether one more document goes on a page; the first always does."""
-    full = page.documents >= (request.limit or NODES) or size > PAGE_BYTES
+    full = page.documents >= limit or size > PAGE_BYTES
     return not page.documents or not (full or page.links + links > LINKS_PER_PAGE)
 
 

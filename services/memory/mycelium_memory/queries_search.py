@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mycelium.memory.v1 import search_pb2
-from mycelium_kernel import names, rooms_seen, times
+from mycelium_kernel import limits, names, rooms_seen, times
 from mycelium_kernel.callers import RoomRow
-from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, Tables
 from mycelium_memory import keys, pieces, search, views, words
@@ -86,8 +85,7 @@ def _asked(tables: Tables, request: search_pb2.SearchDocumentsRequest, context: 
     """The question, or why it is none. A room that the caller may not see is one that there is not."""
     room = rooms_seen.find_room(tables, request.room, context)
     question = search.question(request.query)
-    if request.limit > LIMIT_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {LIMIT_MOST}")
+    limit = limits.rows(request.limit, LIMIT, LIMIT_MOST)
     near = search_pb2.FindNearRequest(
         room_id=room.id,
         query=question.text,
@@ -102,7 +100,7 @@ def _asked(tables: Tables, request: search_pb2.SearchDocumentsRequest, context: 
             moment = times.asked(name, text, context.now, times.zone(request.zone))
             setattr(near, f"{name}_ms", min(max(moment, 0), LAST_SEQUENCE))
     row = tables.one("SELECT sequence FROM shelf WHERE room_id = ?", room.id)
-    return Asked(room, question, near, request.limit or LIMIT, row[0] if row else 0)
+    return Asked(room, question, near, limit, row[0] if row else 0)
 
 
 def _is_current(tables: Tables, room: RoomRow, near: search_pb2.NearSection) -> bool:

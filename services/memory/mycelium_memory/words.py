@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from mycelium_kernel import full_text
 from mycelium_kernel.tables import Tables
 from mycelium_memory.sections import Section
 
@@ -22,8 +23,6 @@ IDEOGRAPH = re.compile(
 )
 ACCENT = re.compile("[\u0300-\u036f]")
 WORD = re.compile(r"[^\W_]+")
-MERGE_PAGES = 50  # of the index that one step writes
-MERGED = 2  # changes of a step that did something (SQLite's own measure)
 
 
 def words(text: str) -> list[str]:
@@ -96,13 +95,5 @@ def marked(mark: int, said: Sequence[str]) -> list[str]:
 
 
 def merge(tables: Tables, first: bool) -> bool:
-    """Merge some pages of the index, which hold words of deleted documents until that; False when none are left."""
-    before = _changes(tables)
-    pages = -MERGE_PAGES if first else MERGE_PAGES  # a negative count begins anew, with all there is
-    tables.execute("INSERT INTO passage_words (passage_words, rank) VALUES ('merge', ?)", pages)
-    return _changes(tables) - before >= MERGED
-
-
-def _changes(tables: Tables) -> int:
-    row = tables.one("SELECT total_changes()")
-    return int(row[0]) if row else 0
+    """Have the index hold no more of deleted documents; False when none of it is left."""
+    return full_text.merge(tables, "passage_words", first=first)

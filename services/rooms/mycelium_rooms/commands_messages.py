@@ -17,7 +17,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Fact
 from mycelium_rooms.commands_events import event_fields
 from mycelium_rooms.commands_text import check_content, message_type, metadata
-from mycelium_rooms.model import RoomRow, did_you_mean, session_of
+from mycelium_rooms.model import RoomRow, session_of
 
 DELIVERED = frozenset({views_pb2.MENTION_STATE_WOKEN, views_pb2.MENTION_STATE_QUEUED, views_pb2.MENTION_STATE_PAUSED})
 RECIPIENTS = 1_000  # after teams have been expanded
@@ -221,7 +221,7 @@ def _state(addressee: Addressee, sender: str) -> views_pb2.MentionState.ValueTyp
 
 def _unknown(loaded: Posting | Amending, unknown: list[Addressee]) -> Refusal:
     handle, where = unknown[0].handle, shlex.quote(loaded.room.name)
-    hint = did_you_mean(f"@{name}" for name in loaded.near)
+    hint = names.did_you_mean(f"@{name}" for name in loaded.near)
     return Refusal(
         "mention.unknown",
         f"@{handle} is not a member of {loaded.room.name!r}{hint}",

@@ -20,7 +20,7 @@ from mycelium_rooms.commands_text import (
     line,
     paragraphs,
 )
-from mycelium_rooms.model import RoomRow, did_you_mean, saved_user
+from mycelium_rooms.model import RoomRow, saved_user
 
 ALLOW_FROM = 100
 
@@ -220,7 +220,7 @@ def not_a_member(loaded: Membership, handle: str) -> Refusal:
 
 def member_not_found(room: RoomRow, handle: str, near: list[str]) -> Refusal:
     """The same, for readers."""
-    hint = did_you_mean(f"@{name}" for name in near)
+    hint = names.did_you_mean(f"@{name}" for name in near)
     next_command = f"mycelium agent ls --room {shlex.quote(room.name)}"
     return Refusal(
         "member.not_found", f"@{handle} is not a member of {room.name!r}{hint}", next=next_command, near=near

@@ -6,6 +6,7 @@ import json
 import unicodedata
 from typing import Any
 
+from mycelium_kernel import limits
 from mycelium_kernel.errors import Refusal
 
 CONTENT_BYTES = 256 * 1024
@@ -21,24 +22,7 @@ def check_content(content: str) -> str:
     """`content` as it came: nothing is stripped. Refused when it is blank, broken or too large."""
     if not content.strip():
         raise Refusal("content.empty", "the message has no text")
-    size = len(_encoded(content))
-    if size > CONTENT_BYTES:
-        raise Refusal(
-            "content.too_large",
-            f"the text has {size:,} bytes in UTF-8, at most {CONTENT_BYTES:,} are allowed; split it",
-            size=str(size),
-            limit=str(CONTENT_BYTES),
-        )
-    return content
-
-
-def _encoded(content: str) -> bytes:
-    if "\0" in content:
-        raise Refusal("content.invalid", f"the text has a null byte at character {content.index(chr(0)):,}")
-    try:
-        return content.encode()
-    except UnicodeEncodeError as error:
-        raise Refusal("content.invalid", f"the text is not valid Unicode at character {error.start:,}") from None
+    return limits.text(content, CONTENT_BYTES)
 
 
 def message_type(given: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from mycelium_kernel import names
+from mycelium_kernel import names, rooms_seen
 from mycelium_kernel.callers import handle_of, unregistered
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import views
-from mycelium_rooms.model import RoomRow, did_you_mean
+from mycelium_rooms.model import RoomRow
 
 
 def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
@@ -24,32 +24,8 @@ def find_room(tables: Tables, text: str, context: Context) -> RoomRow:
     sql = f"SELECT room_id, name, private, created_by FROM room WHERE {by} = ?2 AND {views.VISIBLE}"  # noqa: S608 - fixed
     row = tables.one(sql, handle_of(context), value)
     if row is None:
-        raise _no_room(tables, text, context)
+        raise rooms_seen.no_room(tables, text, context, views.VISIBLE)
     return RoomRow(row[0], row[1], bool(row[2]), row[3])
-
-
-def _no_room(tables: Tables, text: str, context: Context) -> Refusal:
-    """With the names most like it, of rooms that the caller may see, so that it tells nobody of any other."""
-    shown = text if len(text) <= names.ROOM_NAME_CHARACTERS else text[:40] + "…"
-    detail, next_command = f"Room not found: {shown!r}", "mycelium room ls"
-    try:
-        name = names.room_name(text)
-    except Refusal:  # no room can have that name
-        return Refusal("room.not_found", detail, next=next_command)
-    similar = _near_rooms(tables, name, context)
-    if similar:
-        detail += did_you_mean(map(repr, similar))
-        return Refusal("room.not_found", detail, next=next_command, near=similar)
-    return Refusal("room.not_found", detail, next=f"mycelium room create {shlex.quote(name)}")
-
-
-def _near_rooms(tables: Tables, name: str, context: Context) -> list[str]:
-    folded = names.fold_room_name(name)
-    sql = f"""SELECT folded, name FROM room WHERE length(folded) BETWEEN ?2 AND ?3 AND {views.VISIBLE}
-              ORDER BY folded LIMIT ?4"""  # noqa: S608 - fixed text
-    lengths = len(folded) - names.NEAR, len(folded) + names.NEAR
-    known = dict(tables.all(sql, handle_of(context), *lengths, names.NEAR_CANDIDATES))
-    return [known[similar] for similar in names.near(folded, known)]
 
 
 def find_message(tables: Tables, room: RoomRow, text: str) -> str:

@@ -5,7 +5,6 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mycelium.rooms.v1 import events_pb2, join_pb2, states_pb2, views_pb2
@@ -32,12 +31,6 @@ class RoomRow:
 def session_of(context: Context) -> str:
     """The session that asks; a caller without one is one session by its handle."""
     return context.actor.session or handle_of(context)
-
-
-def did_you_mean(similar: Iterable[str]) -> str:
-    """The end of a refusal's line that offers what is known instead; empty when nothing is."""
-    offered = " or ".join(similar)
-    return f"; did you mean {offered}?" if offered else ""
 
 
 def standing_status(status: str, expires_at: int, now: int) -> str:
@@ -106,6 +99,11 @@ def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.Membe
         state.CopyFrom(before)
     state.left = True
     return state
+
+
+def may_act(member: views_pb2.Member, handle: str) -> bool:
+    """Whether a handle may act for a member: its own, its owner's, or one that it lets."""
+    return handle in {member.handle, member.owner, *member.allow_from}
 
 
 def make_join_code(_before: join_pb2.JoinState | None, event: join_pb2.JoinCodeMade) -> join_pb2.JoinState:

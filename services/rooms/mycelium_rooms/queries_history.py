@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_kernel import clock, names
+from mycelium_kernel import clock, limits, names
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import LAST_SEQUENCE, PAGE_BYTES, Tables
@@ -80,8 +80,7 @@ def list_messages(
     tables: Tables, request: service_pb2.ListMessagesRequest, context: Context
 ) -> service_pb2.ListMessagesResponse:
     """Newest first, in the room's one order. The cursor names the place from which the next page goes on."""
-    if request.limit > LIMIT_MOST:
-        raise Refusal("request.invalid", f"limit is {request.limit}: use 1 to {LIMIT_MOST}")
+    limit = limits.rows(request.limit, LIMIT, LIMIT_MOST)
     wanted, zone = _wanted(tables, request, context), times.zone(request.zone)
     room = wanted.room
     before = _sequence(tables, room, times.place("before", request.before, context.now, zone)) if request.before else 0
@@ -97,7 +96,7 @@ def list_messages(
             continue
         message = _message(tables, sequence, now)
         size += message.ByteSize()
-        if page.messages and (size > PAGE_BYTES or len(page.messages) >= (request.limit or LIMIT)):
+        if page.messages and (size > PAGE_BYTES or len(page.messages) >= limit):
             oldest = page.messages[-1]
             page.older_before = times.cursor(clock.to_millis(oldest.created_at), oldest.sequence)
             break

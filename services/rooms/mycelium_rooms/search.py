@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from mycelium_kernel import full_text
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.tables import Tables
 
@@ -17,8 +18,6 @@ IDEOGRAPH = re.compile(
 PHRASE = re.compile(r'"([^"]*)"|([^\s"]+)')
 QUERY_CHARACTERS = 500
 QUERY_WORDS = 20
-MERGE_PAGES = 50  # of the index that one step writes
-MERGED = 2  # changes of a step that did something (SQLite's own measure)
 
 
 def words(text: str) -> str:
@@ -70,13 +69,5 @@ def _hex(identifier: str) -> str:
 
 
 def merge_words(tables: Tables, first: bool) -> bool:
-    """Merge some pages of the index, which hold words of deleted messages until that; False when none are left."""
-    before = _changes(tables)
-    pages = -MERGE_PAGES if first else MERGE_PAGES  # a negative count begins anew, with all there is
-    tables.execute("INSERT INTO message_words (message_words, rank) VALUES ('merge', ?)", pages)
-    return _changes(tables) - before >= MERGED
-
-
-def _changes(tables: Tables) -> int:
-    row = tables.one("SELECT total_changes()")
-    return int(row[0]) if row else 0
+    """Have the index hold no more of deleted messages; False when none of it is left."""
+    return full_text.merge(tables, "message_words", first=first)
