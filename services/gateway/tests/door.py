@@ -19,6 +19,7 @@ from mycelium_gateway import problems
 CONTRACT = Path(__file__).parents[3] / "contracts" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(CONTRACT.read_text(encoding="utf-8"))
 BOUND_S = 60.0
+SOON_S = 20.0  # less than what is waited for without end would take by itself
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ async def metric(http: httpx2.AsyncClient, name: str, value: float) -> None:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Look again and again until something is so; at most ten seconds."""
+    """Look again and again until something is so."""
     async with asyncio.timeout(BOUND_S * 2):
         while not await condition():  # noqa: ASYNC110 - only a look can tell
             await asyncio.sleep(0.02)

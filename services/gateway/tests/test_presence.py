@@ -13,7 +13,7 @@ import pytest
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import testing
 from services.gateway.tests.conftest import opened
-from services.gateway.tests.door import Door, metric, until
+from services.gateway.tests.door import SOON_S, Door, metric, until
 from services.gateway.tests.watching import Watching, watching
 
 AVERY = {"Mycelium-Handle": "avery"}
@@ -113,19 +113,17 @@ async def test_a_watcher_that_comes_later_hears_of_the_end_of_work_that_began_be
         assert await told(stream) == [("bob", "offline", "")]
 
 
-async def test_a_killed_agent_is_offline_within_a_second(hub: Door, http: httpx2.AsyncClient) -> None:
-    """Its connection is gone, and with it the wait."""
-    loop = asyncio.get_running_loop()
+async def test_a_killed_agent_is_offline_at_once(hub: Door, http: httpx2.AsyncClient) -> None:
+    """Its connection is gone, and with it the wait: nobody waits until that would have ended by itself."""
     async with watching(hub.port, "demo") as stream:
         async with waiting(http):
             await told(stream)
-        gone = loop.time()
-        assert await told(stream) == [("bob", "offline", "")]
-        assert loop.time() - gone < 1.5
+        async with asyncio.timeout(SOON_S):
+            assert await told(stream) == [("bob", "offline", "")]
 
 
 async def test_who_is_not_heard_of_again_is_offline_when_its_time_is_over(hub: Door, http: httpx2.AsyncClient) -> None:
-    """Within a second, in the stream and in the room."""
+    """Not before; in the stream and in the room."""
     loop = asyncio.get_running_loop()
     async with watching(hub.port, "demo") as stream:
         began = loop.time()
@@ -136,7 +134,7 @@ async def test_who_is_not_heard_of_again_is_offline_when_its_time_is_over(hub: D
                 if b"presence" in event:
                     break
         assert b'"offline"' in event
-        assert 4.9 < loop.time() - began < 6
+        assert loop.time() - began > 4.9
         assert (await member(http))["presence"] == "offline"
 
 

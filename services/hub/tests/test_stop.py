@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Wait = Callable[[Callable[[], object]], None]
 DOWN_S = 5.0
-DOWN_FROZEN_S = 10.0
-NOTICED_S = 30.0
+DOWN_FROZEN_S = 30.0
+NOTICED_S = 60.0
 WRITERS = 4
 
 
