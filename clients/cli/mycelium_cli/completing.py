@@ -49,7 +49,7 @@ def anybody(ctx: "click.Context", _param: "click.Parameter", begun: str) -> list
 
 def settings(_ctx: "click.Context", _param: "click.Parameter", begun: str) -> list[str]:
     """Keys of settings; these need no hub."""
-    from mycelium_cli.config import known
+    from mycelium_cli.setting_values import known
 
     return _beginning(begun, known())
 

@@ -11,9 +11,10 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mycelium_cli import config
+from mycelium_cli import config, setting_values
 from mycelium_cli.config import Value
 from mycelium_cli.errors import usage
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Output
 from mycelium_cli.session import session
 
@@ -21,26 +22,14 @@ if TYPE_CHECKING:
     from mycelium_cli.api import Hub
     from mycelium_cli.joining import Joined
 
-_TYPED = "the handle"
-_HANDLE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _LAST_PORT = 65535
-
-
-def handle_of(typed: str, source: str = _TYPED) -> str:
-    """A handle as the hub writes it: `@Sec` and `sec` are the same."""
-    handle = typed.strip().removeprefix("@").lower()
-    if not _HANDLE.fullmatch(handle):
-        rule = "a to z, 0 to 9, dot, dash or underscore, at most 64, starting with a letter or digit"
-        hint = "" if source in {_TYPED, "--handle"} else f"mend {source}"
-        raise usage(f'{source} is "{typed}", which is no handle ({rule})', hint, "handle.invalid")
-    return handle
 
 
 def handle(flag: str | None) -> Value | None:
     """Who acts; `None` when nobody said so (the hub then knows it from the token, or refuses)."""
     if flag:
         return Value(handle_of(flag, "--handle"), "--handle")
-    setting = config.find("identity.name")
+    setting = setting_values.find("identity.name")
     found = (
         config.from_environment(setting.env) or _joined_handle() or _signed_in_handle() or config.from_file(setting.key)
     )
@@ -51,7 +40,7 @@ def room(flag: str | None) -> Value | None:
     """The room to act in."""
     if flag:
         return Value(flag, "--room")
-    setting = config.find("rooms.active")
+    setting = setting_values.find("rooms.active")
     join = joined()
     return (
         config.from_environment(setting.env)
@@ -67,7 +56,7 @@ def joined() -> "Joined | None":
     join = joining.joined()
     if join is None:
         return None
-    named = config.from_environment(config.find("server.api_url").env)
+    named = config.from_environment(setting_values.find("server.api_url").env)
     return join if named is None or same_hub(str(named.value), join.hub) else None
 
 
@@ -108,7 +97,7 @@ def is_named_by_a_folder_alone(url: str) -> bool:
     join = joined()
     if join is None or not same_hub(url, join.hub):
         return False
-    setting = config.find("server.api_url")
+    setting = setting_values.find("server.api_url")
     known = config.from_environment(setting.env) or config.from_file(setting.key) or _own_hub()
     if known is not None and same_hub(str(known.value), url):
         return False
@@ -135,7 +124,7 @@ def _joined_token(acting: str, url: str) -> Value | None:
     join = joined()
     if join is None or not join.token or acting != join.handle or not same_hub(url, join.hub):
         return None
-    return Value(config.plain(join.token, join.source), join.source)
+    return Value(setting_values.plain(join.token, join.source), join.source)
 
 
 def _persons_token(url: str, refused: str | None) -> Value | None:
@@ -151,11 +140,11 @@ def _persons_token(url: str, refused: str | None) -> Value | None:
 
 def hub_url() -> Value:
     """The hub's address: as set, else where this machine's own hub runs or would start, else the default."""
-    setting = config.find("server.api_url")
+    setting = setting_values.find("server.api_url")
     found = config.from_environment(setting.env) or _joined_hub() or config.from_file(setting.key) or _own_hub()
     if found is None:
-        return Value(config.find("server.api_url").default, "default")
-    return Value(config.checked_url(str(found.value), found.source), found.source)
+        return Value(setting_values.find("server.api_url").default, "default")
+    return Value(setting_values.checked_url(str(found.value), found.source), found.source)
 
 
 def same_hub(one: str, other: str) -> bool:
@@ -205,7 +194,7 @@ class Here:
 
     def __init__(self, *, json_wanted: bool = False, verbose: bool = False, key: str | None = None) -> None:
         self.verbose = verbose
-        self.key = config.plain(key, "--key") if key else None
+        self.key = setting_values.plain(key, "--key") if key else None
         self.out = Output(json_wanted=json_wanted)
 
     @property

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mycelium_cli import config
+from mycelium_cli import setting_values
 from mycelium_cli.errors import Failure, usage
 
 FOLDER, FILE = ".mycelium", "member.json"
@@ -93,7 +93,7 @@ def _understood(place: str, text: bytes) -> Joined:
         found = None
     if found is None or not all(isinstance(part, str) for part in found) or not (found.room and found.handle):
         raise usage(f"{place} is not what `mycelium join` wrote", "mycelium leave, and join again")
-    return found._replace(hub=config.checked_url(found.hub, place))
+    return found._replace(hub=setting_values.checked_url(found.hub, place))
 
 
 def written(joined: Joined) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 from mycelium_cli.errors import Failure, usage
 
 _LONGEST = 10_000
@@ -31,7 +31,7 @@ def write(key: str, value: str) -> None:
     try:
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         if value:
-            config.replace(place, f"{value}\n")
+            config_writing.replace(place, f"{value}\n")
         elif os.path.exists(place):
             os.unlink(place)
     except OSError as error:

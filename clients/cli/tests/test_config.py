@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clients.cli.tests.conftest import Run
-from mycelium_cli import config
+from mycelium_cli import config, setting_values
 
 
 def write(home: Path, text: str) -> Path:
@@ -146,6 +146,16 @@ def test_two_writers_at_once_lose_nothing(home: Path) -> None:
         ("server.api_url", "http://[::1", "which is no http:// or https:// address"),
         ("server.api_url", "http://", "which is no http:// or https:// address"),
         ("server.api_url", "ftp://hub", "which is no http:// or https:// address"),
+        ("oidc.issuer", "http://sso example", "which is no http:// or https:// address"),
+        ("llm.max_usd_per_room", "nan", 'llm.max_usd_per_room is a number (US dollars a room), not "nan"'),
+        ("llm.usd_per_million_input_tokens", "cheap", "is an amount of US dollars, such as 0.15, not"),
+        ("runtime.bind_addr", "all of them", "is an address of this machine, such as 127.0.0.1"),
+        ("runtime.trusted_proxies", "10.0.0.0/33", 'holds "10.0.0.0/33": use addresses or networks'),
+        ("auth.operators", "avery, no/body", 'auth.operators holds "no/body", which is no handle'),
+        ("auth.handle_claim", "", "auth.handle_claim is the name of a claim, and not empty"),
+        ("auth.audience", "my\x07celium", "auth.audience is a text without control characters"),
+        ("rooms.active", "a/b", "rooms.active is a room's name, without slashes"),
+        ("identity.name", "a b", 'identity.name is "a b", which is no handle'),
     ],
 )
 def test_a_wrong_key_or_value_is_refused_and_nothing_written(
@@ -156,6 +166,54 @@ def test_a_wrong_key_or_value_is_refused_and_nothing_written(
     assert ran.status == 2
     assert said in ran.err
     assert not home.exists()
+
+
+def test_an_issuers_address_keeps_its_last_slash(run: Run) -> None:
+    """Tokens name it so, and are compared to the letter."""
+    assert run("config", "set", "oidc.issuer", " https://sso.example/ ").out == "oidc.issuer = https://sso.example/\n"
+    assert run("config", "set", "oidc.issuer", "").out == "oidc.issuer = \n"
+
+
+def test_a_secret_that_is_too_short_is_refused_with_one_that_is_not(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not repeated, and `doctor` finds one that was put there by hand."""
+    ran = run("config", "set", "auth.session_secret", "hunter2")
+    assert ran == (
+        2,
+        "",
+        (
+            "error: auth.session_secret has 32 characters or more; what came has 7."
+            " Next: openssl rand -hex 32 | mycelium config set auth.session_secret\n"
+        ),
+    )
+    assert not home.exists()
+    monkeypatch.setattr("sys.executable", "/nowhere/python")  # a hub's own program says it in its own words
+    monkeypatch.setenv("PATH", "/nowhere")
+    (home / "secrets").mkdir(parents=True)
+    (home / "secrets" / "auth_session_secret").write_text("hunter2\n", encoding="utf-8")
+    assert "auth.session_secret has 32 characters or more; what came has 7" in run("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "other", "said"),
+    [
+        ("runtime.replicas", "2", ("runtime.split", "true"), "while runtime.split is false"),
+        ("runtime.bind_addr", "0.0.0.0", ("auth.enabled", "true"), "while nobody has to sign in"),
+        ("runtime.bind_addr", "::", ("auth.insecure", "true"), "while nobody has to sign in"),
+    ],
+)
+def test_a_value_that_needs_another_one_is_written_and_the_other_is_told(
+    run: Run, key: str, value: str, other: tuple[str, str], said: str
+) -> None:
+    """The order of the two is anybody's; with both there is nothing to warn of."""
+    ran = run("config", "set", key, value)
+    assert (ran.status, ran.out) == (0, f"{key} = {value}\n")
+    assert ran.err.startswith(f"warning: {key} is {value}")
+    assert said in ran.err
+    assert " Next: mycelium config set " in ran.err
+    applied = "the hub reads it when it starts; one that runs takes it with: mycelium config apply\n"
+    assert run("config", "set", *other).err == applied
 
 
 def test_unset_takes_a_setting_out_and_tells_what_holds_now(
@@ -197,7 +255,7 @@ def test_show_tells_every_value_and_its_source(home: Path, run: Run, monkeypatch
     assert rows["log.level"] == ("debug", str(place))
     assert rows["server.api_url"] == ("http://localhost:8000", "default")
     assert rows["runtime.backend_port"][0] == "?"
-    assert list(rows) == list(config.known())
+    assert list(rows) == list(setting_values.known())
 
 
 def test_get_prints_the_value_in_force(home: Path, run: Run) -> None:
@@ -211,10 +269,10 @@ def test_get_prints_the_value_in_force(home: Path, run: Run) -> None:
 
 def test_secrets_are_shown_by_their_last_four_characters() -> None:
     """On the screen and in JSON."""
-    secret = config.Setting("llm.api_key", ["X"], "", "", "", "hub")
-    assert config.shown(secret, "sk-1234567890") == "…7890"
-    assert config.shown(secret, "short") == "…"
-    assert config.shown(config.known()["log.level"], "info") == "info"
+    secret = setting_values.Setting("llm.api_key", ["X"], "", "", "", "hub")
+    assert setting_values.shown(secret, "sk-1234567890") == "…7890"
+    assert setting_values.shown(secret, "short") == "…"
+    assert setting_values.shown(setting_values.known()["log.level"], "info") == "info"
 
 
 def test_a_home_that_can_not_be_written_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

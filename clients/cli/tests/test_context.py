@@ -9,13 +9,13 @@ import pytest
 
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import ScriptedHub, answer
-from mycelium_cli import config, context
+from mycelium_cli import config, config_writing, context
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_iam(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of the contract."""
     assert context.handle(None) is None
-    config.write("identity.name", "casey")
+    config_writing.write("identity.name", "casey")
     assert context.handle(None) == ("casey", config.path())
     monkeypatch.setenv("MYCELIUM_AGENT_HANDLE", "@Sec")
     assert context.handle(None) == ("sec", "MYCELIUM_AGENT_HANDLE")
@@ -29,7 +29,7 @@ def test_the_hub_is_the_named_one_else_this_machines_own(home: Path, monkeypatch
     place = home / "run" / "hub.json"
     place.write_text('{"url": "http://127.0.0.1:41234", "pid": 1}', encoding="utf-8")
     assert context.hub_url() == ("http://127.0.0.1:41234", str(place))
-    config.write("server.api_url", "http://hub:8000/")
+    config_writing.write("server.api_url", "http://hub:8000/")
     assert context.hub_url() == ("http://hub:8000", config.path())
     monkeypatch.setenv("MYCELIUM_API_URL", "https://mycelium.example.com")
     assert context.hub_url() == ("https://mycelium.example.com", "MYCELIUM_API_URL")
@@ -37,10 +37,10 @@ def test_the_hub_is_the_named_one_else_this_machines_own(home: Path, monkeypatch
 
 def test_a_hub_that_is_down_is_looked_for_at_its_own_port(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the default port another home's hub may answer, and would be told what is for this one."""
-    config.write("runtime.backend_port", 8055)
+    config_writing.write("runtime.backend_port", 8055)
     assert context.hub_url() == ("http://localhost:8055", f"runtime.backend_port, {config.path()}")
     assert context.named_hub_url() == "http://localhost:8055"
-    config.write("runtime.backend_port", 0)
+    config_writing.write("runtime.backend_port", 0)
     assert context.hub_url() == ("http://localhost:8000", "default")
     monkeypatch.setenv("MYCELIUM_BACKEND_PORT", "8056")
     assert context.hub_url() == ("http://localhost:8056", "runtime.backend_port, MYCELIUM_BACKEND_PORT")
@@ -112,7 +112,7 @@ def test_iam_that_the_hub_refuses_changes_nothing(
     status: int, slug: str, ends: int, scripted: ScriptedHub, run: Run
 ) -> None:
     """An agent's handle is not taken over by a command that failed."""
-    config.write("identity.name", "avery")
+    config_writing.write("identity.name", "avery")
     scripted.play(answer(status, {"slug": slug, "detail": "@scout is an agent"}))
     assert run("iam", "scout").status == ends
     assert config.from_file("identity.name") == ("avery", config.path())
@@ -142,7 +142,7 @@ def test_a_folder_of_somebodys_repository_gets_no_token_that_is_for_another_hub(
     ran = run("room", "ls")
     said = f"warning: MYCELIUM_AGENT_AUTH_TOKEN is not sent to {url}, which {place} alone names."
     assert ran.err == f"{said} Next: export MYCELIUM_API_URL={url}\n"
-    config.write("server.api_url", url)
+    config_writing.write("server.api_url", url)
     assert run("room", "ls").err == ""
     sent = [request.headers["authorization"] for request in scripted.received]
     assert sent == ["Bearer myc_joined", "Bearer for-my-own-hub"]

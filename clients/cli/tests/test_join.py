@@ -16,7 +16,7 @@ import pytest
 
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import CUT, ScriptedHub, answer
-from mycelium_cli import config, context, joining
+from mycelium_cli import config, config_writing, context, joining
 from mycelium_cli.errors import Failure
 from mycelium_cli.people import joined_folder
 
@@ -102,7 +102,7 @@ def test_flag_and_environment_win_over_the_folder_and_it_over_the_machine(
     """The order that `whoami --sources` shows."""
     place = write(folder, member(hub.url))
     for key, value in (("server.api_url", "http://elsewhere:8000"), ("identity.name", "casey"), ("rooms.active", "x")):
-        config.write(key, value)
+        config_writing.write(key, value)
     assert context.hub_url().value == hub.url
     assert (context.handle(None), context.room(None)) == (("scout", str(place)), ("demo", str(place)))
     monkeypatch.setenv("MYCELIUM_ACTIVE_ROOM", "other")
@@ -205,7 +205,7 @@ def test_an_end_while_the_code_is_spent_waits_for_the_membership(
             threading.Event().wait(0.01)
         process.send_signal(number)
         hub.answer_held(answer(200, SCOUT))
-        process.communicate(timeout=20)
+        process.communicate(timeout=90)
     assert process.returncode in {130, -number, 128 + number}
     assert (folder / ".mycelium" / "member.json").exists()
     assert not list((folder / ".mycelium").glob("*.new"))

@@ -10,7 +10,7 @@ from clients.cli.tests.conftest import Run
 from clients.cli.tests.issuing import document, form, issuer_at
 from clients.cli.tests.issuing import granted as given
 from clients.cli.tests.scripted import ScriptedHub, answer
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 from mycelium_cli.config import Value
 from mycelium_cli.errors import Failure
 from mycelium_cli.sign_in import asking, discovery, granted
@@ -58,7 +58,7 @@ def test_where_the_hub_names_no_one_issuer_nothing_is_guessed(
 
 def test_an_issuer_that_the_hub_does_not_trust_is_not_signed_in_with(scripted: ScriptedHub, run: Run) -> None:
     """Else this hub would be sent what is for another."""
-    config.write("login.issuer", B)
+    config_writing.write("login.issuer", B)
     for words, source in (((), config.path()), (("--issuer", f"{B}/"), "--issuer")):
         scripted.play(auth(A))
         said = f"the hub at {scripted.url} does not trust the issuer {B} ({source}); it trusts {A}"
@@ -88,7 +88,7 @@ def test_what_the_hub_has_to_change_is_not_put_to_who_signs_in(
     scripted: ScriptedHub, run: Run, slash: str, reason: str, hint: str
 ) -> None:
     """A slash too many in its list of issuers, a claim that no token has: signing in again would change nothing."""
-    config.write("login.scopes", "profile")
+    config_writing.write("login.scopes", "profile")
     code = {"device_code": "d", "user_code": "ABCD-EFGH", "verification_uri": scripted.url, "expires_in": 60}
     health = answer(200, {"auth": {"enabled": True, "issuers": [scripted.url + slash], "audience": "mycelium"}})
     refusal = {"status": 401, "slug": "token.refused", "detail": f"token rejected: {reason}", "next": "mycelium login"}

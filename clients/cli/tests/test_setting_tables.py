@@ -43,6 +43,37 @@ def test_what_is_no_list_of_tables_is_refused_with_one_that_is(value: str, run: 
     assert not home.exists()
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rol": "user"}, "rol is no field; did you mean role?"),
+        ({"color": "red"}, "color is no field; there are issuer, jwks_url, "),
+        ({"role": "boss"}, 'role is "boss", and is user or agent'),
+        ({"jwks_url": "keys"}, 'jwks_url is "keys", which is no http:// or https:// address'),
+        ({"issuer": "sso"}, "say by jwks_url where its keys are"),
+        ({"issuer": ""}, "issuer is missing"),
+        ({"audience": " a"}, "audience is no text of at most 500 letters without blanks around it"),
+    ],
+)
+def test_a_table_that_the_hub_would_not_take_is_refused_at_once(
+    fields: dict[str, str], said: str, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the number of the issuer; `doctor` says the same of one that stands in the file."""
+    tables = [ISSUERS[0], {**ISSUERS[1], **fields}]
+    ran = run("config", "set", "auth.issuers", json.dumps(tables))
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("error: auth.issuers holds what can't be, issuer 2: ")
+    assert said in ran.err
+    assert " Next: mycelium config set auth.issuers JSON, or " in ran.err
+    assert not home.exists()
+    monkeypatch.setattr("sys.executable", "/nowhere/python")  # a hub's own program says it in its own words
+    monkeypatch.setenv("PATH", "/nowhere")
+    home.mkdir()
+    lines = [line for table in tables for line in ("[[auth.issuers]]", *(f"{key} = '{table[key]}'" for key in table))]
+    (home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
+    assert said in run("doctor").out
+
+
 def test_doctor_finds_nothing_wrong_with_tables(run: Run, home: Path) -> None:
     """Written by hand, as the documentation shows them."""
     home.mkdir()

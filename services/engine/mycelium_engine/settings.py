@@ -29,15 +29,17 @@ MODEL_SETTINGS = (
     Setting(
         "llm.max_turns_per_room", "int", 0,
         "How often engines may ask the model in each room; 0: no limit. A room's own limit replaces it.",
-        unit="turns a room", least=0,
+        unit="turns a room", least=0, most=10**12,
     ),
     Setting(
         "llm.max_tokens_per_room", "int", 0,
         "How many tokens engines may use in each room, read and written; 0: no limit.", unit="tokens a room", least=0,
+        most=10**15,
     ),
     Setting(
         "llm.max_usd_per_room", "float", 0.0,
         "How much money engines may spend on the model in each room; 0: no limit.", unit="US dollars a room", least=0,
+        most=10**6,
     ),
     Setting(
         "llm.usd_per_million_input_tokens", "str", "",

@@ -37,6 +37,7 @@ SETTINGS = (
         "The address on which the hub answers. Others than this machine reach it only when it is not a loopback one.",
         unit="address",
         aliases=("MYCELIUM_BIND_ADDR",),
+        fault=kernel_settings.host_fault,
     ),
     Setting(
         "runtime.allowed_hosts",
@@ -217,10 +218,11 @@ def secret_file(setting: Setting) -> str:
 
 def _secrets(found: Mapping[str, Sourced], folder: Path) -> dict[str, Sourced]:
     """Each secret: from the environment, else its own file, else `config.toml`, where it should not be."""
-    return {setting.key: _secret(setting, found[setting.key], folder) for setting in SECRETS}
+    return {setting.key: secret(setting, found[setting.key], folder) for setting in SECRETS}
 
 
-def _secret(setting: Setting, found: Sourced, folder: Path) -> Sourced:
+def secret(setting: Setting, found: Sourced, folder: Path) -> Sourced:
+    """One of them. Refuses what can't be."""
     name = secret_file(setting)
     kept = "" if found.source in setting.environment else read_key(str(folder / "secrets" / name))
     if kept and (wrong := setting.fault(kept) if setting.fault else ""):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mycelium_hub import settings
+from mycelium_hub.errors import Refused
 from mycelium_kernel import settings as kernel_settings
 from mycelium_kernel.settings import Setting, Sourced
 
@@ -45,6 +46,11 @@ def faults(folder: Path) -> list[Fault]:
         except kernel_settings.BadSetting as error:
             wrong.append(Fault(key, str(error), _set(key)))
             found[key] = Sourced(setting.default, "default")
+    for setting in settings.SECRETS:
+        try:
+            settings.secret(setting, found[setting.key], folder)
+        except Refused as refused:
+            wrong.append(Fault(setting.key, str(refused), f"mycelium config set {setting.key}"))
     wrong += [Fault(key, seen, _set(key)) for key, seen in (*settings.troubles(found), *_meant_otherwise(found))]
     return [*_unknown(written, path), *wrong]
 

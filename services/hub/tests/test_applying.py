@@ -145,6 +145,11 @@ def test_everything_wrong_in_the_file_is_named_and_nothing_is_touched(hub: HubCo
         "runtime.bind_addr", "llm.max_turns_per_room", "llm.base_url", "telemetry.traces_endpoint",
     ]  # fmt: skip
     path.write_text("[log]\nlevel = 'debug'\n")
+    short = hub.home.secrets / "auth_session_secret"
+    short.write_text("hunter2\n")
+    (fault,) = apply(hub, "--check", status=2)["wrong"]
+    assert (fault["key"], "hunter2" in str(fault)) == ("auth.session_secret", False)
+    short.unlink()
     assert (apply(hub, "--check")["outcome"], starts(hub)) == ("same", 1)
 
 

@@ -8,6 +8,7 @@ page and the CLI's `config` command.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import math
 import re
@@ -22,6 +23,7 @@ Value = str | int | float | bool
 Kind = Literal["str", "int", "float", "bool", "tables"]  # tables: a list of them, and as a value its JSON
 SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 LARGEST = 2**63 - 1  # what a message of the bus can hold
+HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?\.?")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no process can be handed the first of them at all
 
 
@@ -173,6 +175,17 @@ def is_web_address(text: str) -> bool:
     """Whether a client could be sent there: `http://` or `https://`, a host, perhaps a port."""
     try:
         place = urlsplit(text)
-        return place.scheme in {"http", "https"} and bool(place.hostname) and place.port != 0
+        found = place.scheme in {"http", "https"} and bool(place.hostname) and place.port != 0
     except ValueError:  # brackets or a port that can't be
         return False
+    return found and not any(letter.isspace() for letter in text)
+
+
+def host_fault(text: str) -> str:
+    """What is wrong with an address to listen on, as far as its letters tell; empty for nothing."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        if not HOST.fullmatch(text):
+            return f"{text!r} is no address: use one of this machine, such as 127.0.0.1, or 0.0.0.0 for all of them"
+    return ""

@@ -7,7 +7,8 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.board.naming import task_path
 from mycelium_cli.command import command, handle_option, room_option
-from mycelium_cli.context import Here, handle_of
+from mycelium_cli.context import Here
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, shell_word, short
 from mycelium_cli.room.send import one_text, text_of
 from mycelium_cli.wording import Document, sent

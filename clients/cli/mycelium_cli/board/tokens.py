@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 
 _NAME_DIGITS = 32  # other files are not claims, or not yet
 _REFUSED = "refused-"
@@ -93,7 +93,7 @@ def _name(task: str) -> str:
 def _write(place: str, name: str, told: dict[str, object]) -> None:
     with contextlib.suppress(OSError):
         os.makedirs(place, mode=0o700, exist_ok=True)
-        config.replace(os.path.join(place, name), json.dumps(told))
+        config_writing.replace(os.path.join(place, name), json.dumps(told))
 
 
 def find(place: str, named: str) -> Kept | None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mycelium_cli import config, setting_tables
+from mycelium_cli import config, setting_tables, setting_values
 from mycelium_cli.doctor.finding import COMMANDS, NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure, nearest
 
@@ -39,7 +39,7 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _unknown(found: dict[str, Any]) -> Iterator[Finding]:
-    known = list(config.known())
+    known = list(setting_values.known())
     for key in found:
         if key in known:
             continue
@@ -50,10 +50,10 @@ def _unknown(found: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
-    for key, setting in config.known().items():
+    for key, setting in setting_values.known().items():
         try:
-            if found.get(key, "") != "":
-                config.parse(setting, _text(found[key]))
+            if key in found and (setting.scope == "hub" or found[key] != ""):
+                setting_values.parse(setting, _text(found[key]))
             config.effective(key)
         except Failure as failure:
             yield Finding(
@@ -63,18 +63,18 @@ def _wrong_values(found: dict[str, Any]) -> Iterator[Finding]:
 
 def _overruled(found: dict[str, Any]) -> Iterator[Finding]:
     for key, value in found.items():
-        winner = config.from_environment(config.known()[key].env) if key in config.known() else None
+        winner = config.from_environment(setting_values.known()[key].env) if key in setting_values.known() else None
         if winner is not None and str(winner.value) != _text(value):
             seen = f"{winner.source} is set in this shell, and wins over {key} in {config.path()}"
             yield Finding(_PART, NOTE, seen, f"unset {winner.source}, or leave it so", of=_reader(key))
 
 
 def _text(value: object) -> str:
-    """A value of the file as it would be typed."""
-    return setting_tables.written(value) if isinstance(value, list) else str(value).strip()
+    """A value of the file as it would be typed; the hub takes no blank off it either."""
+    return setting_tables.written(value) if isinstance(value, list) else str(value)
 
 
 def _reader(key: str) -> str:
     """Who reads a setting. Misspelt keys of tables that only commands read are theirs, too."""
-    tables = {name.partition(".")[0]: setting.scope for name, setting in config.known().items()}
+    tables = {name.partition(".")[0]: setting.scope for name, setting in setting_values.known().items()}
     return "" if tables.get(key.partition(".")[0], "hub") == "hub" else COMMANDS

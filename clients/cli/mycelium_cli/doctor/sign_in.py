@@ -10,6 +10,7 @@ from mycelium_cli import config, context
 from mycelium_cli.config import Value
 from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import clean_line
 from mycelium_cli.sign_in import agents, token_file
 from mycelium_cli.sign_in.token_file import Person
@@ -210,7 +211,7 @@ def _who(url: str) -> Iterator[Finding]:
             other = str(acting.value)
             seen = f"{acting.source} says @{other}, and the sign-in is @{mine}'s: as @{other} you are refused"
             yield Finding("identity", WRONG, seen, f"sign in as @{other}, or take it out of {acting.source}")
-    elif set_here is not None and context.handle_of(str(set_here.value), set_here.source) != person.handle:
+    elif set_here is not None and handle_of(str(set_here.value), set_here.source) != person.handle:
         seen = f"identity.name is {clean_line(set_here.value)}, but the sign-in as @{mine} wins over it"
         yield Finding("identity", NOTE, seen, f"mycelium config set identity.name {mine}")
 

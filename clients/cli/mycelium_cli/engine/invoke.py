@@ -9,8 +9,9 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.command import command, handle_option, room_option
-from mycelium_cli.context import Here, handle_of
+from mycelium_cli.context import Here
 from mycelium_cli.errors import NOTHING_CAME, Failure
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, shell_word
 from mycelium_cli.periods import duration_s
 from mycelium_cli.room.send import one_text, text_of

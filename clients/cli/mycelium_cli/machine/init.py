@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import config, config_writing, context, setting_values
 from mycelium_cli.api import Caller, Hub
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -24,9 +24,9 @@ def init(here: Here, *, api_url: str | None) -> None:
     changes nothing of that.
     """
     if api_url:
-        config.write("server.api_url", config.checked_url(api_url, "--api-url"))
+        config_writing.write("server.api_url", setting_values.checked_url(api_url, "--api-url"))
     elif not os.path.exists(config.path()):
-        config.touch()
+        config_writing.touch()
     hub = context.hub_url()
     named = hub.source == config.path()
     health = _health(here, str(hub.value)) if named else None

@@ -1,15 +1,17 @@
 """`config get|set|unset|show|path`: the settings of this machine. `applying` makes a running hub take them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import click
 
-from mycelium_cli import completing, config, context, secret
+from mycelium_cli import completing, config, config_writing, context, secret, setting_rules, setting_values
 from mycelium_cli.command import Entry, Group, command
-from mycelium_cli.config import Setting, Value
+from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, clean_line, table
+from mycelium_cli.setting_values import Setting
 from mycelium_cli.wording import Document
 
 group = Group(
@@ -39,10 +41,10 @@ def current(setting: Setting) -> Value:
 @click.argument("key", shell_complete=completing.settings)
 def get(here: Here, key: str) -> None:
     """Print one setting's value."""
-    setting = config.find(key)
+    setting = setting_values.find(key)
     value = current(setting)
     document = {"key": key, "value": _for_json(setting, value), "source": value.source}
-    here.out.answer(document, lambda _data, _paint: [clean_line(config.shown(setting, value.value))])
+    here.out.answer(document, lambda _data, _paint: [clean_line(setting_values.shown(setting, value.value))])
 
 
 @command(
@@ -57,24 +59,53 @@ def put(here: Here, key: str, value: str | None) -> None:
     It is checked first. A variable in the environment still wins over it. Without a value, a secret is
     asked for unseen, or read from a pipe; it is kept in a file of its own.
     """
-    setting = config.find(key)
+    setting = setting_values.find(key)
     if setting.secret:
         value = secret.checked(key, secret.asked(key) if value is None else value.strip())
     if value is None:
         raise usage(f"{key} needs a value", f"mycelium config set {key} <value>")
     place = secret.path(key) if setting.secret else config.path()
-    typed = config.parse(setting, value)
-    if setting.unit == "handle" and value:
-        typed = context.handle_of(value, key)
-    config.write(key, typed)
+    typed = setting_values.parse(setting, value.strip() if setting.unit == "url" else value)
+    config_writing.write(key, typed)
     stored = Value(typed, place)
     document = {"key": key, "value": _for_json(setting, stored), "source": place}
-    here.out.answer(document, lambda _data, _paint: [f"{key} = {clean_line(config.shown(setting, typed))}"])
+    here.out.answer(document, lambda _data, _paint: [f"{key} = {clean_line(setting_values.shown(setting, typed))}"])
     winner = current(setting)
     if winner.source != place and typed != "":
         here.out.note(f"warning: {winner.source} is set in this shell, and wins over it")
+        return
+    missing = _missing(key)
+    if missing:
+        here.out.note(f"warning: {missing}")
     elif setting.scope == "hub":
         here.out.note(RESTART)
+
+
+def _missing(key: str) -> str:
+    """What has to be set too before a hub starts with this; empty for nothing, or where another setting is wrong."""
+    with suppress(Failure):
+        if key in {"runtime.split", "runtime.replicas"}:
+            return _missing_split()
+        if key in {"runtime.bind_addr", "auth.enabled", "auth.insecure"}:
+            return _missing_sign_in()
+    return ""
+
+
+def _missing_split() -> str:
+    replicas = config.effective("runtime.replicas").value
+    if replicas == 1 or config.effective("runtime.split").value:
+        return ""
+    why = f"runtime.replicas is {replicas}, and no hub starts so while runtime.split is false"
+    return f"{why}. Next: mycelium config set runtime.split true"
+
+
+def _missing_sign_in() -> str:
+    host = str(config.effective("runtime.bind_addr").value)
+    allowed = any(config.effective(f"auth.{name}").value for name in ("enabled", "insecure"))
+    if allowed or setting_rules.is_loopback(host):
+        return ""
+    why = f"runtime.bind_addr is {host}, which other machines reach, and no hub starts so while nobody has to sign in"
+    return f"{why}. Next: mycelium config set auth.enabled true (or auth.insecure true)"
 
 
 @command("unset", example="mycelium config unset server.api_url")
@@ -84,12 +115,12 @@ def unset(here: Here, key: str) -> None:
 
     It then has its default, unless the environment says it.
     """
-    setting = config.find(key)
+    setting = setting_values.find(key)
     if config.from_file(key) is not None:
-        config.write(key, None)
+        config_writing.write(key, None)
     value = current(setting)
     document = {"key": key, "value": _for_json(setting, value), "source": value.source}
-    words = f"{key} = {clean_line(config.shown(setting, value.value)) or '-'} ({clean_line(value.source)})"
+    words = f"{key} = {clean_line(setting_values.shown(setting, value.value)) or '-'} ({clean_line(value.source)})"
     here.out.answer(document, lambda _data, _paint: [words])
     if setting.scope == "hub":
         here.out.note(RESTART)
@@ -98,7 +129,7 @@ def unset(here: Here, key: str) -> None:
 @command("show", example="mycelium config show --json")
 def show(here: Here) -> None:
     """Every setting, its value and where it came from."""
-    rows = [(setting, _readable(setting)) for setting in config.known().values()]
+    rows = [(setting, _readable(setting)) for setting in setting_values.known().values()]
     document = {
         "items": [
             {"key": setting.key, "value": _for_json(setting, value), "source": value.source, "why": setting.why}
@@ -119,12 +150,12 @@ def _readable(setting: Setting) -> Value:
 
 def draw_settings(rows: list[tuple[Setting, Value]], paint: Paint) -> Iterator[str]:
     """Settings as a table."""
-    cells = [[setting.key, config.shown(setting, value.value) or "-", value.source] for setting, value in rows]
+    cells = [[setting.key, setting_values.shown(setting, value.value) or "-", value.source] for setting, value in rows]
     yield from table(["SETTING", "VALUE", "FROM"], cells, paint)
 
 
 def _for_json(setting: Setting, value: Value) -> object:
-    return config.shown(setting, value.value) if setting.secret else value.value
+    return setting_values.shown(setting, value.value) if setting.secret else value.value
 
 
 @command("path", example="mycelium config path")

@@ -9,7 +9,8 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import Entry, Group, command, room_option
-from mycelium_cli.context import Here, handle_of
+from mycelium_cli.context import Here
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, at, clean_line, fields, table
 from mycelium_cli.wording import Document, member_row, person, presence
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import config, setting_values
 from mycelium_cli.command import Entry, Group, command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import NOT_FOUND, Failure, usage
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, clean_line, fields, table
 from mycelium_cli.problems import is_local
 from mycelium_cli.sign_in import agent_credentials, agent_tokens, agents
@@ -51,11 +52,11 @@ def set_secret(
     secret is typed unseen, or comes from stdin; on a command line others could read it. It is kept in a file that
     only you can read.
     """
-    who = context.handle_of(handle)
+    who = handle_of(handle)
     if typed:  # click would repeat it
         cause = "a secret does not go on the command line, where others can read it: take another one"
         raise usage(cause, f"mycelium agent credential set {who}")
-    own = config.checked_url(issuer, "--issuer") if issuer else ""
+    own = setting_values.checked_url(issuer, "--issuer") if issuer else ""
     chosen = _plain(client_id, "--client-id") if client_id else who
     credential = Credential(chosen, _asked(who, from_stdin=secret_stdin), own)
     agent_credentials.change(lambda known: known.update({who: credential}))
@@ -91,7 +92,7 @@ def _warn(here: Here, issuer: str) -> None:
 @click.argument("handle")
 def show(here: Here, *, handle: str) -> None:
     """Show what an agent signs in as; never its secret."""
-    who = context.handle_of(handle)
+    who = handle_of(handle)
     if agents.credential_of(who) is None:
         raise _unknown(who)
     here.out.answer(_told(who), draw_credential)
@@ -168,7 +169,7 @@ def remove(here: Here, *, handle: str) -> None:
 
     What else has it can still sign in: to cut the agent off, revoke its client at the issuer.
     """
-    who = context.handle_of(handle)
+    who = handle_of(handle)
     if who not in agent_credentials.read():
         raise _unknown(who)
 

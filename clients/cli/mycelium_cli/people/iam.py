@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import config, config_writing, context
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, UNREACHABLE, Failure
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, clean_line, table
 from mycelium_cli.people import signed_in
 from mycelium_cli.session import session
@@ -32,11 +33,11 @@ def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -
     if handle is None and name is None and team is None:
         _tell(here, sources=False)
         return
-    who = context.handle_of(handle) if handle else here.handle(None)
+    who = handle_of(handle) if handle else here.handle(None)
     proven = signed_in.person(here.hub_url)
     other = proven.handle if proven and proven.handle != who else ""
     saved, reason = _save_user(here, who, {"name": name, "team": team}, may_be_refused=bool(other))
-    config.write("identity.name", who)
+    config_writing.write("identity.name", who)
     acting = here.handle(None)
     answer = {"handle": who, "config": config.path(), "saved": saved is not None, "user": saved}
     here.out.answer(answer, lambda data, _paint: draw_iam(data, acting))
@@ -47,7 +48,7 @@ def iam(here: Here, *, name: str | None, team: str | None, handle: str | None) -
     elif saved is None:
         here.out.note(f"warning: the user record was not saved: {reason}. Later: mycelium iam {who}")
     shell = os.environ.get("MYCELIUM_AGENT_HANDLE")
-    if shell and context.handle_of(shell, "MYCELIUM_AGENT_HANDLE") != who:
+    if shell and handle_of(shell, "MYCELIUM_AGENT_HANDLE") != who:
         here.out.note(f"warning: MYCELIUM_AGENT_HANDLE is set to {shell} in this shell, and wins over it")
 
 

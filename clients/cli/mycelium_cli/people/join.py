@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import completing, config, joining
+from mycelium_cli import completing, joining, setting_values
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command, room_option
-from mycelium_cli.context import Here, handle_of, same_hub
+from mycelium_cli.context import Here, same_hub
 from mycelium_cli.errors import NOT_FOUND, Failure
+from mycelium_cli.handles import handle_of
 from mycelium_cli.joining import Joined
 from mycelium_cli.output import Paint, at, clean_line
 from mycelium_cli.people.joined_folder import Folder, Interruption, uninterrupted
@@ -51,7 +52,7 @@ def join(here: Here, *, hub: str | None, replace: bool, code: str) -> None:
     From then on every command in this folder, and in those below it, acts as that member in that room, unless a flag
     or the environment says otherwise. The membership is in a file that only you can read and that git does not see.
     """
-    url = config.checked_url(hub, "--hub") if hub else here.hub_url
+    url = setting_values.checked_url(hub, "--hub") if hub else here.hub_url
     with uninterrupted() as interruption, Folder(os.getcwd()) as folder:
         only = {} if replace else _only(folder, url)
         interruption.check()

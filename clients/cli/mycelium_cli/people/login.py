@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import config, config_writing, context
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, Failure, usage
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import Paint, clean_line
 from mycelium_cli.sign_in import agents, discovery, granted, leaving, renewal, token_file
 from mycelium_cli.sign_in.discovery import Trusted
@@ -83,7 +84,7 @@ def _handle(here: Here, person: Person, hub: Trusted | None) -> tuple[str, str]:
     if not (told.get("auth") or {}).get("enabled"):
         return "", f"the hub at {here.hub_url} has sign-in off: it looks at no token. Next: mycelium iam <handle>"
     try:
-        return context.handle_of(str(told.get("handle") or ""), "the handle in your token"), ""
+        return handle_of(str(told.get("handle") or ""), "the handle in your token"), ""
     except Failure as failure:
         hint = "whoever runs the hub sets auth.handle_claim to a claim that holds one"
         return "", f"{failure.cause}. Next: {hint}"
@@ -117,7 +118,7 @@ def _become(here: Here, person: Person) -> str:
     except Failure as failure:
         trouble = f"the hub did not take you as a user: {failure.cause}. Next: mycelium iam {person.handle}"
     try:
-        config.write("identity.name", person.handle)
+        config_writing.write("identity.name", person.handle)
     except Failure as failure:
         trouble = trouble or f"identity.name was not set: {failure.cause}. Next: {failure.hint}"
     return trouble
@@ -126,7 +127,7 @@ def _become(here: Here, person: Person) -> str:
 def _remember(issuer: str) -> None:
     """The next sign-in needs no hub to tell the issuer."""
     if config.lookup("login.issuer") is None:
-        config.write("login.issuer", issuer)
+        config_writing.write("login.issuer", issuer)
 
 
 def _overruled(handle: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import IO
 
 import click
 
-from mycelium_cli import completing, config
+from mycelium_cli import completing, setting_values
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -59,7 +59,7 @@ def draw_cloned(answer: Document, _paint: Paint) -> list[str]:
 def _hub(here: Here, source: str | None) -> Hub:
     """The hub to copy from. A credential goes to the hub it was set for, and to no other."""
     own = here.hub()
-    url = config.checked_url(source, "--from") if source else own.url
+    url = setting_values.checked_url(source, "--from") if source else own.url
     if url == own.url:
         return own
     return Hub(url, Caller(own.caller.handle, own.caller.session, ""), verbose=here.verbose)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from mycelium_cli import completing, config
+from mycelium_cli import completing, config, config_writing
 from mycelium_cli.api import api_path
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
@@ -92,7 +92,7 @@ def use(here: Here, name: str | None) -> None:
         _tell_active(here)
         return
     room = here.hub().get(api_path("rooms", name))
-    config.write("rooms.active", room["name"])
+    config_writing.write("rooms.active", room["name"])
     here.out.answer({"room": room["name"], "config": config.path()}, draw_use)
     found = current_room(None)
     if found is not None and found.value != room["name"]:
@@ -125,7 +125,7 @@ def delete(here: Here, name: str, *, yes: bool) -> None:
     here.hub().write("DELETE", api_path("rooms", name))
     stored = config.from_file("rooms.active")
     if stored is not None and stored.value == name:
-        config.write("rooms.active", None)
+        config_writing.write("rooms.active", None)
     here.out.answer({"deleted": name}, draw_deleted)
 
 

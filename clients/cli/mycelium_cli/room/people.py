@@ -5,8 +5,9 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.api import Caller, Hub, api_path
 from mycelium_cli.command import command, room_option
-from mycelium_cli.context import Here, handle_of
+from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, NOT_FOUND, Failure
+from mycelium_cli.handles import handle_of
 from mycelium_cli.output import at, clean_line
 
 

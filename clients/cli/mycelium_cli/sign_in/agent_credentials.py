@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 from mycelium_cli.errors import Failure, usage
 
 
@@ -53,10 +53,10 @@ def _credential(row: dict[str, str]) -> Credential:
 def change(changed: Callable[[dict[str, Credential]], None]) -> None:
     """Read, change and write them: whole or not at all, one writer at a time."""
     try:
-        with config.locked_home():
+        with config_writing.locked_home():
             agents = read()
             changed(agents)
             rows = {handle: credential._asdict() for handle, credential in sorted(agents.items())}
-            config.replace(path(), json.dumps({"agents": rows}, indent=2) + "\n")
+            config_writing.replace(path(), json.dumps({"agents": rows}, indent=2) + "\n")
     except OSError as error:
         raise Failure(f"cannot write {path()}: {error.strerror}", hint="set MYCELIUM_HOME") from None

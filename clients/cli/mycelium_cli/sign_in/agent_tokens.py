@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 
 _LONGEST_MARGIN_S = 30.0
 _MOST_HUBS = 20
@@ -76,7 +76,7 @@ def _from_file(handle: str) -> Kept | None:
 def write(handle: str, kept: Kept) -> None:
     """Keep it for every command of this machine; for this one where that can't be."""
     try:
-        config.replace(path(handle), json.dumps(kept._asdict()) + "\n")
+        config_writing.replace(path(handle), json.dumps(kept._asdict()) + "\n")
         _own.pop(handle, None)
     except OSError:
         _own[handle] = kept

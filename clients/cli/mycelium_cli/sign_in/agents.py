@@ -8,7 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mycelium_cli import config
+from mycelium_cli import config, setting_values
 from mycelium_cli.config import Value
 from mycelium_cli.errors import usage
 from mycelium_cli.output import note
@@ -49,7 +49,7 @@ def token(handle: str, hub: str, refused: str | None = None) -> Value | None:
     """
     found = os.environ.get(TOKEN, "").strip()
     if found:
-        return Value(config.plain(found, TOKEN), TOKEN)
+        return Value(setting_values.plain(found, TOKEN), TOKEN)
     who = handle or own_handle()
     grant = grant_of(who) if who else None
     if grant is None:

@@ -4,7 +4,7 @@ import shlex
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from mycelium_cli import config
+from mycelium_cli import config, setting_values
 from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure, usage
@@ -51,10 +51,10 @@ def trusted(here: Here) -> Trusted | None:
 def chosen(here: Here, flag: str | None, hub: Trusted | None) -> Value:
     """The issuer: the flag's, the setting's, or the one that the hub trusts. Nothing is guessed."""
     if flag:
-        return _of_the_hub(here, Value(config.checked_url(flag, "--issuer"), "--issuer"), hub)
+        return _of_the_hub(here, Value(setting_values.checked_url(flag, "--issuer"), "--issuer"), hub)
     found = config.lookup("login.issuer")
     if found:
-        return _of_the_hub(here, Value(config.checked_url(str(found.value), found.source), found.source), hub)
+        return _of_the_hub(here, Value(setting_values.checked_url(str(found.value), found.source), found.source), hub)
     if hub is None:
         cause = f"the hub at {here.hub_url} can't be reached, so it can't say whom to sign in with"
         raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium config set login.issuer <url>, or --issuer <url>")
@@ -125,7 +125,7 @@ def is_private(url: str) -> bool:
 
 def _check_line(named: Value) -> None:
     """Plain HTTP beyond this machine only when a person named it: then they know."""
-    by_person = named.source == "--issuer" or named.source in config.find("login.issuer").env
+    by_person = named.source == "--issuer" or named.source in setting_values.find("login.issuer").env
     by_person = by_person or named.source == config.path()
     if not is_private(str(named.value)) and not by_person:
         cause = (

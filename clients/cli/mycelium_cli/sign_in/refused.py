@@ -52,7 +52,7 @@ def _how_to_renew(handle: str, url: str) -> str:
 
 
 def _how_to_speak(handle: str) -> str:
-    from mycelium_cli.config import find
+    from mycelium_cli.setting_values import find
 
     named = next((name for name in find("identity.name").env if os.environ.get(name)), "")
     if named:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from mycelium_cli import config
+from mycelium_cli import config, config_writing
 from mycelium_cli.errors import Failure
 from mycelium_cli.transport import LOOPBACK
 
@@ -76,7 +76,7 @@ def keep(url: str, person: Person | None) -> None:
                 os.unlink(place)
             return
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        config.replace(place, json.dumps({"hubs": rows}, indent=1) + "\n")
+        config_writing.replace(place, json.dumps({"hubs": rows}, indent=1) + "\n")
     except OSError as error:
         raise Failure(f"cannot write {place}: {error.strerror}", hint="set MYCELIUM_TOKEN_FILE") from None
 
