@@ -10,6 +10,7 @@ BOARD_AND_MEMORY = (
     # B · board
     _R("board:task", "B1", "A task is a document of memory: filed by its title, edited like any, named by key or thread; equal titles never share a key.", "I What must be true"),
     _R("board:listen", "B2", "`await --task` and `respond --task` take a task by key, with or without its prefix, or by thread; what is sent elsewhere waits in the queue.", "H Talk inside a task"),
+    _R("board:blank", "B2", "An empty name, as a variable that was never set leaves it, is refused in one line: nothing meant for a thread is posted elsewhere.", "I What must be true"),
     _R("board:coordinate", "B2", "`coordinate` mentions an engine in the task's thread, as anybody can there, and changes nothing of the task; what is no engine is refused with what is near.", "H Settle a disagreement"),
     _R("board:claim", "B3", "A task has one holder, whoever asks at the same moment; the other is told who holds it, and until when.", "I What must be true"),
     _R("board:token", "B3", "What was done under a claim that has ended is refused, also after the hub started again.", "I What must be true"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from mycelium_cli import completing
+from mycelium_cli import blanks, completing
 from mycelium_cli.context import Here
 from mycelium_cli.errors import EXIT_STATUSES, USAGE, Failure, nearest, usage
 
@@ -113,6 +113,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function with where it is."""
+        blanks.refuse(ctx)
         shared = _nested(ctx)
         params = {name: value for name, value in ctx.params.items() if name not in {"json", "verbose", "write_key"}}
         here = Here(json_wanted=shared["json"], verbose=shared["verbose"], key=ctx.params.get("write_key"))

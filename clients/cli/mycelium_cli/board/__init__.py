@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from mycelium_cli import completing
+from mycelium_cli import blanks, completing
 from mycelium_cli.command import Entry, Group
 from mycelium_cli.errors import usage
 
@@ -31,6 +31,7 @@ def _hand_down(ctx: click.Context, name: str) -> None:
 
 @click.pass_context
 def _show(ctx: click.Context, /, **params: Any) -> None:
+    blanks.refuse(ctx)
     if ctx.invoked_subcommand is not None:
         _hand_down(ctx, ctx.invoked_subcommand)
     else:

@@ -60,7 +60,7 @@ def wait(
     if handle and "#" in handle:
         handle, _, seat = handle.partition("#")
     limit_s = duration_s(timeout, "--timeout") if timeout else (None if loop else _DEFAULT_TIMEOUT_S)
-    if lease is not None and (task or seat or not lease.strip()):
+    if lease and (task or seat):
         raise usage("--lease names a task and goes with neither --task nor --seat", "mycelium board")
     address = Address(here.room(room), here.handle(handle), task, seat.removeprefix("#") if seat else None, lease)
     folder = tokens.folder(here.hub_url, address.room, address.handle)
