@@ -260,6 +260,7 @@ LISTED = (
     _R("join:file", "R13", "The file is its owner's alone, git does not see it, and it goes with `leave`.", "H Joining a room from anywhere"),
     _R("join:sources", "R13", "A flag wins over the environment, that over the folder, that over the machine; `whoami --sources` says which.", "H Joining a room from anywhere"),
     _R("join:token", "R13", "With sign-in on joining needs no token and gives one, good in that room alone, until the member is removed or joins again.", "H Joining a room from anywhere"),
+    _R("join:right", "R13", "A token got by a code ends with the right of who made the code to act for the agent, at once and for good, with its open waits and streams.", "I What must be true"),
     _R("join:who", "R13", "With sign-in on a code is made by who may act for the agent.", "FEATURES R13"),
     _R("join:ctrl-c", "R13", "Ctrl-C leaves the code unspent, or the membership written, and nothing half done.", "I What must be true"),
     _R("join:nowhere-else", "R13", "Neither code nor token stands in a room's bundle, in a log, or in the hub's files.", "I Tokens"),

@@ -21,6 +21,7 @@ from e2e.harness import MYCELIUM, Hub, Machine
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
 from e2e.room import Document, Room
+from e2e.waiting import until
 from e2e.web import Api, Reply, path
 
 Unique = Callable[[str], str]
@@ -196,7 +197,7 @@ def test_ctrl_c_while_the_code_is_spent_leaves_a_membership(
     words = [str(MYCELIUM), "join", code, "--hub", slow.url]
     with subprocess.Popen(words, cwd=folder, env=elsewhere.environment(), stderr=subprocess.PIPE) as joins:
         slow.answer(lambda: joins.send_signal(signal.SIGINT))
-        said = joins.communicate(timeout=20)[1]
+        said = joins.communicate(timeout=90)[1]
     assert (joins.returncode, said) == (130, b"")
     assert sorted(os.listdir(folder / ".mycelium")) == [".gitignore", "member.json"]
     elsewhere.run("leave", cwd=folder).ok()
@@ -278,6 +279,31 @@ def test_the_token_ends_with_the_next_join_and_with_the_membership(guarded: Guar
     third = join()
     guarded.api.delete(path("rooms", guarded.name)).ok(204)
     ended(third)
+
+
+@requirement("join:right")
+def test_the_token_ends_with_the_right_of_who_made_its_code(
+    guarded: Guarded, elsewhere: Machine, folder: Path, unique: Unique
+) -> None:
+    """Whichever process of the hub is asked; who waits by it stops. Given back, the right brings no token back."""
+    friend = unique("friend")
+    as_friend = Api(guarded.hub.url, guarded.idp.user_token(friend))
+    as_friend.put(path("users", friend), {})
+    members = path("rooms", guarded.name, "members")
+    guarded.api.post(members, {"handle": friend, "kind": "user"}).ok(201)
+    agent = f"{members}/{guarded.agent}"
+    guarded.api.patch(agent, {"allow_from": [friend]}).ok(200)
+    made = as_friend.post(path("rooms", guarded.name, "join-codes"), {"handle": guarded.agent}).ok(201)
+    elsewhere.run("join", str(made.json["code"]), "--hub", guarded.hub.url, cwd=folder).ok()
+    token = json.loads(file_of(folder).read_text())["token"]
+    words: list[str | Path] = ["sh", "-c", 'cd "$1" && exec "$2" await --loop', "sh", folder, MYCELIUM]
+    waits = elsewhere.start_program(words, elsewhere.environment())
+    until(lambda: guarded.api.get(agent).json["presence"] == "idle", "it waits")
+    guarded.api.patch(agent, {"allow_from": []}).ok(200)
+    waits.ended().failed(4)
+    guarded.api.patch(agent, {"allow_from": [friend]}).ok(200)
+    for _ in range(4):
+        Api(guarded.hub.url, token).get(path("rooms", guarded.name)).refused(401, "token.refused")
 
 
 @requirement("join:who")

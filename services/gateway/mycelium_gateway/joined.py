@@ -87,7 +87,10 @@ async def _found(bus: Bus, digest: str) -> Identity:
     request = join_pb2.FindJoinedRequest(token_digest=digest)
     found = (await bus.ask(request, join_pb2.FindJoinedResponse, actor=NOBODY)).message
     if not found.handle:
-        detail = "token rejected: it is of no member any more, or another join took its place"
+        detail = (
+            "token rejected: it is of no member any more, another join took its place, or who made its code may act for"
+            " the member no more"
+        )
         raise Refusal("token.refused", detail, next="mycelium join CODE")
     return Identity(found.handle, AGENT, ISSUER, digest, 0.0, found.room_id, found.room)
 

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 DOUBTS_REMEMBERED = 10_000
-DOUBTFUL = frozenset(map(events.type_name, (events_pb2.RoomChanged, events_pb2.MemberRemoved, join_pb2.JoinCodeUsed)))
+DOUBTFUL = frozenset(
+    map(
+        events.type_name,
+        (events_pb2.RoomChanged, events_pb2.MemberSaved, events_pb2.MemberRemoved, join_pb2.JoinCodeUsed),
+    )
+)
 WATCHERS = Gauge("mycelium_live_watchers", "Open live streams.")
 
 OnFact = Callable[[str, RawFact], None]
@@ -174,14 +179,19 @@ class Live:
                     watcher.push(chunk, None, room_id)
 
     def _doubt(self, room_id: str, sequence: int, event: Message) -> None:
-        """After a room was made private, or a member removed or its token replaced, some may not see it any more."""
+        """Some may not see a room any more.
+
+        After it was made private, a member was removed, its token replaced, or its record changed, with which a token
+        may end.
+        """
         if isinstance(event, events_pb2.RoomChanged):
             if not event.private:
                 return
             doubted = self._watchers.get(room_id, set())
         else:
-            assert isinstance(event, events_pb2.MemberRemoved | join_pb2.JoinCodeUsed)
-            doubted = {one for one in self._watchers.get(room_id, ()) if one.handle == event.handle}
+            assert isinstance(event, events_pb2.MemberSaved | events_pb2.MemberRemoved | join_pb2.JoinCodeUsed)
+            handle = event.member.handle if isinstance(event, events_pb2.MemberSaved) else event.handle
+            doubted = {one for one in self._watchers.get(room_id, ()) if one.handle == handle}
         self._remember(room_id, sequence)
         for watcher in doubted:
             watcher.gate(room_id)

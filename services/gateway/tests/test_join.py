@@ -205,6 +205,34 @@ async def test_a_stream_and_a_wait_end_with_the_token_that_opened_them(
     assert (ended.status_code, ended.json()["slug"]) == (401, "token.refused")
 
 
+async def test_a_token_ends_with_the_right_of_who_made_its_code(
+    guarded: httpx2.AsyncClient, idp: oidc_server.OidcServer
+) -> None:
+    """identity: its next request, its open wait and its open stream; nothing of the room comes after."""
+    avery, kim = (bearer(idp.user_token(handle)) for handle in ("avery", "kim"))
+    await guarded.post("/api/rooms", json={"name": "demo"}, headers=avery)
+    record = {"handle": "scout", "kind": "agent", "owner": "avery", "allow_from": ["kim"]}
+    await guarded.post("/api/rooms/demo/members", json=record, headers=avery)
+    answer = await guarded.post("/api/join", json={"code": await code_of(guarded, kim)})
+    own = bearer(answer.json()["token"])
+    waits = asyncio.create_task(guarded.post("/api/rooms/demo/await", json={"timeout_s": 60}, headers=own))
+    async with guarded.stream("GET", "/api/rooms/demo/stream", headers=own) as stream:
+        lines = stream.aiter_lines()
+        assert await anext(lines) == ": connected"
+        scout = "/api/rooms/demo/members/scout"
+        assert (await guarded.patch(scout, json={"notes": "x"}, headers=avery)).status_code == 200
+        assert (await guarded.get("/api/rooms/demo", headers=own)).status_code == 200
+        assert (await guarded.patch(scout, json={"allow_from": []}, headers=avery)).status_code == 200
+        await guarded.post("/api/rooms/demo/messages", json={"content": "@scout secret"}, headers=avery)
+        rest = [line async for line in lines]
+    assert "event: room_deleted" in rest
+    assert not [line for line in rest if "secret" in line]
+    ended = await waits
+    refused = await guarded.get("/api/rooms/demo", headers=own)
+    for said in (ended, refused):
+        assert (said.status_code, said.json()["slug"]) == (401, "token.refused")
+
+
 async def test_codes_are_made_by_those_who_may_act(guarded: httpx2.AsyncClient, idp: oidc_server.OidcServer) -> None:
     """With sign-in on: the owner, whom the record lets, the agent itself; nobody else."""
     avery, kim, sec = (bearer(idp.user_token(handle)) for handle in ("avery", "kim", "sec"))

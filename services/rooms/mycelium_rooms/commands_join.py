@@ -14,7 +14,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_names import check_member_handle
 from mycelium_rooms.commands_people import Membership
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms.model import RoomRow, may_act
 
 GOOD_FOR = timedelta(minutes=10)
 
@@ -75,7 +75,7 @@ def _check_acting(membership: Membership, handle: str, context: Context) -> None
 
 def _may_act(membership: Membership, handle: str, caller: str) -> bool:
     member = membership.member
-    return caller == handle or (member is not None and caller in {member.owner, *member.allow_from})
+    return caller == handle or (member is not None and may_act(member, caller))
 
 
 def answer_make(event: join_pb2.JoinCodeMade, _sequence: int) -> join_pb2.MakeJoinCodeResponse:

@@ -65,6 +65,7 @@ def member_saved(tables: Tables, event: events_pb2.MemberSaved, _stored: Stored)
         event.room_id, member.handle, member.kind, member.owner, member.team, member.paused, member.SerializeToString(),
         skeleton(member.handle),
     )  # fmt: skip
+    joining.end_with_right(tables, event.room_id, member)
 
 
 def member_removed(tables: Tables, event: events_pb2.MemberRemoved, _stored: Stored) -> None:

@@ -197,7 +197,9 @@ CREATE TABLE joining (
   handle TEXT NOT NULL,
   code TEXT NOT NULL,                 -- the last one made; whether it was used stands in its entity
   expires_at INTEGER NOT NULL,
-  token TEXT NOT NULL,                -- empty when none was given
+  made_by TEXT NOT NULL,              -- who made that code, if they had signed in
+  token TEXT NOT NULL,                -- empty when none was given, or it is good no more
+  given_by TEXT NOT NULL,             -- who made the code that it was given for, if they had signed in
   PRIMARY KEY (room_id, handle)
 ) WITHOUT ROWID;
 CREATE INDEX joining_code ON joining (code);

@@ -55,7 +55,7 @@ VERSION = "0.1.0"
 
 PROJECTION = Projection(
     schemas=(Path(__file__).with_name("schema.sql"),),
-    version=2,
+    version=3,
     filters=(subjects.of_service(model.ROOMS),),
     apply={
         events_pb2.RoomCreated: projection.room_created,

@@ -219,6 +219,66 @@ def test_a_code_of_one_who_may_act_no_more_lets_nobody_in(demo: Hub) -> None:
     demo.decide(use())
 
 
+def lent(hub: Hub) -> None:
+    """The agent bot is kim's, who lets lee act for it."""
+    hub.signed_in = {"kim": "user", "lee": "user", "bot": "agent"}
+    hub.agent("bot", by="kim", owner="kim", allow_from=["lee"], set_allow_from=True)
+
+
+@pytest.mark.parametrize(
+    ("maker", "change"),
+    [
+        ("lee", {"set_allow_from": True}),
+        ("lee", {"set_allow_from": True, "allow_from": ["eve"], "owner": "eve"}),
+        ("kim", {"owner": "eve"}),
+        ("kim", {"owner": ""}),
+    ],
+    ids=str,
+)
+def test_a_token_ends_with_the_right_of_who_let_it_in(demo: Hub, maker: str, change: dict[str, Any]) -> None:
+    """identity: at once and for good, also when the right comes back. What leaves the right leaves the token."""
+    lent(demo)
+    demo.ask(make("bot"), maker)
+    join(demo, use(token="t"))
+    demo.ask(pb.SaveMemberRequest(room="demo", handle="bot", notes="x", paused=True), "kim")
+    assert owner(demo, "t") == ("demo", "bot")
+    demo.ask(pb.SaveMemberRequest(room="demo", handle="bot", **change), "kim")
+    assert owner(demo, "t") == ("", "")
+    back = pb.SaveMemberRequest(room="demo", handle="bot", owner="kim", allow_from=["lee"], set_allow_from=True)
+    demo.ask(back, "bot")
+    assert owner(demo, "t") == ("", "")
+    assert rows_of(rebuilt(demo.facts)) == rows_of(demo.tables)
+
+
+def test_a_token_stands_on_the_right_of_who_made_its_own_code(demo: Hub) -> None:
+    """Not on that of who has made another since; the agent's own, and where nobody signed in, on nobody's."""
+    lent(demo)
+    demo.ask(make("bot"), "kim")
+    join(demo, use(token="kims"))
+    demo.ask(make("bot", "lees"), "lee")
+    taken = pb.SaveMemberRequest(room="demo", handle="bot", set_allow_from=True)
+    demo.ask(taken, "kim")
+    assert owner(demo, "kims") == ("demo", "bot")
+    for maker in ("bot", "avery"):
+        demo.ask(make("bot", maker), maker)
+        join(demo, use(maker, "t", maker))
+        for owner_now in ("eve", "kim"):
+            demo.ask(pb.SaveMemberRequest(room="demo", handle="bot", owner=owner_now), "bot")
+        assert owner(demo, "t") == ("demo", "bot")
+
+
+def test_a_right_that_ends_as_a_code_is_used_gives_no_token(demo: Hub) -> None:
+    """Whichever of the two comes first."""
+    lent(demo)
+    demo.ask(make("bot"), "lee")
+    used = demo.decide(use(token="t"))
+    assert isinstance(used, Fact)
+    demo.ask(pb.SaveMemberRequest(room="demo", handle="bot", set_allow_from=True), "kim")
+    demo.store(used)
+    assert owner(demo, "t") == ("", "")
+    assert rows_of(rebuilt(demo.facts)) == rows_of(demo.tables)
+
+
 def test_a_folder_of_another_member_does_not_spend_a_code(demo: Hub) -> None:
     """Who joins may say which member alone will do."""
     room_id = demo.ask(make(), "avery").room_id
