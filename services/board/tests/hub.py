@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
-
-import pytest
-from google.protobuf.message import Message
 
 from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium.memory.v1 import events_pb2 as memory_pb2
@@ -16,81 +12,33 @@ from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
 from mycelium_board.service import PROJECTION, service
-from mycelium_kernel import clock, events, headers, names, subjects
-from mycelium_kernel.applier import Applier
-from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Actor, Command, Context, Done
+from mycelium_kernel import clock, names, subjects
 from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact
+from services.kernel.tests import in_hand
+from services.kernel.tests.in_hand import START
 
-START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+__all__ = ["START", "Hub", "moving", "rebuilt"]
 
 
 def rebuilt(facts: list[RawFact]) -> Tables:
     """Empty tables to which all `facts` were applied."""
-    tables, applier = Tables.open(None, PROJECTION, "log"), Applier(PROJECTION)
-    for fact in facts:
-        applier.apply(tables, fact)
-    return tables
+    return in_hand.tables_of(PROJECTION, facts)
 
 
-@dataclass
-class Hub:
+class Hub(in_hand.InHand):
     """A board as a service would keep it, with one room, `demo`, and its members."""
 
-    private: bool = False
-    tables: Tables = field(default_factory=lambda: Tables.open(None, PROJECTION, "log"))
-    now: datetime = START
-    facts: list[RawFact] = field(default_factory=list)
-    ids: int = 0
-    versions: dict[str, int] = field(default_factory=dict)
+    somebody = "sec"
 
-    def __post_init__(self) -> None:
-        self.applier = Applier(PROJECTION)
-        self.commands: dict[type[Message], Command] = {command.request: command for command in service().commands}
+    def __init__(self, *, private: bool = False, now: datetime = START) -> None:
+        super().__init__(service(), now=now)
+        self.versions: dict[str, int] = {}
         self.room_id = self.new_id()
-        created = rooms_pb2.RoomCreated(room_id=self.room_id, name="demo", private=self.private, created_by="avery")
+        created = rooms_pb2.RoomCreated(room_id=self.room_id, name="demo", private=private, created_by="avery")
         self.append(subjects.room_name(names.fold_room_name("demo")), created)
-        for handle in ("sec", "builder") if self.private else ("avery", "sec", "builder"):
+        for handle in ("sec", "builder") if private else ("avery", "sec", "builder"):
             self.join(handle)
-
-    def new_id(self) -> str:
-        self.ids += 1
-        return f"01900000-0000-7000-8000-{self.ids:012x}"
-
-    def later(self, **by: float) -> None:
-        """Time passes."""
-        self.now += timedelta(**by)
-
-    def context(self, handle: str) -> Context:
-        return Context(Actor(handle, handle), "", self.now, self.new_id, self.now + timedelta(seconds=10))
-
-    def ask(self, request: Message, handle: str = "sec") -> Any:
-        """Do what a request asks, with what follows from it, and answer it."""
-        command, context = self.commands[type(request)], self.context(handle)
-        decision = command.decide(command.load(self.tables, request, context), request, context)
-        if isinstance(decision, Done):
-            return decision.answer
-        assert decision.on
-        last = max((fact.sequence for fact in self.facts if fact.subject == decision.on.subject), default=0)
-        assert decision.on.sequence == last, "the entity has moved on"
-        sequence = self.append(decision.on.subject, decision.event)
-        return command.answer(decision.event, sequence)
-
-    def append(self, subject: str, event: Message, key: str = "") -> int:
-        data, kind = event.SerializeToString(), events.type_name(event)
-        kept = {headers.TYPE: kind} | ({headers.KEY: key} if key else {})
-        stored = RawFact(len(self.facts) + 1, subject, kind, data, kept)
-        self.facts.append(stored)
-        self.applier.apply(self.tables, stored)
-        return stored.sequence
-
-    def refused(self, slug: str, request: Message, handle: str = "sec") -> Refusal:
-        """The refusal of a request, which must have that slug."""
-        with pytest.raises(Refusal) as caught:
-            self.ask(request, handle)
-        assert caught.value.slug == slug
-        return caught.value
 
     # What other services store.
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
-
-import pytest
-from google.protobuf.message import Message
 
 from mycelium.memory.v1 import service_pb2, views_pb2
 from mycelium.rooms.v1 import events_pb2 as rooms_pb2
 from mycelium.rooms.v1 import views_pb2 as rooms_views_pb2
-from mycelium_kernel import events, headers, names, subjects
-from mycelium_kernel.applier import Applier
-from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Actor, Command, Context, Done, Fact, LogQuery, Query
-from mycelium_kernel.sweeping import Sweeper
+from mycelium_kernel import names, subjects
 from mycelium_kernel.tables import Tables
-from mycelium_kernel.tail import Page, Part, RawFact
+from mycelium_kernel.tail import RawFact
 from mycelium_memory.service import PROJECTION, service
+from services.kernel.tests import in_hand
+from services.kernel.tests.in_hand import START
 
-START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+__all__ = ["START", "Hub", "demo_hub", "rebuilt", "rows_of"]
 ROOMS = "rooms"
 
 
@@ -32,86 +25,16 @@ def rows_of(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
 
 def rebuilt(facts: list[RawFact]) -> Tables:
     """Empty tables to which all `facts` were applied."""
-    tables, applier = Tables.open(None, PROJECTION, "log"), Applier(PROJECTION)
-    for fact in facts:
-        applier.apply(tables, fact)
-    return tables
+    return in_hand.tables_of(PROJECTION, facts)
 
 
-@dataclass
-class Hub:
+class Hub(in_hand.InHand):
     """Memory as a service would keep it."""
 
-    tables: Tables = field(default_factory=lambda: Tables.open(None, PROJECTION, "log"))
-    now: datetime = START
-    facts: list[RawFact] = field(default_factory=list)
-    ids: int = 0
+    somebody = "avery"
 
-    def __post_init__(self) -> None:
-        self.service = service()
-        self.applier = Applier(PROJECTION)
-        self.commands: dict[type[Message], Command] = {command.request: command for command in self.service.commands}
-        self.queries: dict[type[Message], Query | LogQuery] = {query.request: query for query in self.service.queries}
-
-    def new_id(self) -> str:
-        self.ids += 1
-        return f"01900000-0000-7000-8000-{self.ids:012x}"
-
-    def context(self, handle: str = "") -> Context:
-        return Context(Actor(handle, handle), "", self.now, self.new_id, self.now + timedelta(seconds=10))
-
-    def later(self, **by: float) -> None:
-        """Time passes."""
-        self.now += timedelta(**by)
-
-    def decide(self, request: Message, handle: str = "") -> Fact | Done:
-        """What a command decides, with nothing stored."""
-        command, context = self.commands[type(request)], self.context(handle)
-        return command.decide(command.load(self.tables, request, context), request, context)
-
-    def ask(self, request: Message, handle: str = "avery") -> Any:
-        """Do what a request asks, and answer it."""
-        query = self.queries.get(type(request))
-        if isinstance(query, LogQuery):
-            part = query.part(self.tables, request, self.context(handle))
-            return query.run(self.tables, request, self.context(handle), self.read(part))
-        if query:
-            return query.run(self.tables, request, self.context(handle))
-        decision = self.decide(request, handle)
-        if isinstance(decision, Done):
-            return decision.answer
-        return self.commands[type(request)].answer(decision.event, self.store(decision))
-
-    def read(self, part: Part) -> Page:
-        """A part of the log, as the kernel reads it."""
-        begin = tuple(subject.removesuffix(">") for subject in part.filters)
-        facts = [fact for fact in self.facts if fact.subject.startswith(begin)]
-        wanted = [fact for fact in facts if fact.sequence > part.after]
-        return Page(wanted[: part.limit], facts[-1].sequence if facts else 0)
-
-    def store(self, fact: Fact) -> int:
-        """Append a fact and apply it, as the log and the projector would."""
-        for also in fact.also:
-            self.append(also.subject, also.event)
-        subject = fact.on.subject if fact.on else fact.subject
-        if fact.on:
-            lasts = [stored.sequence for stored in self.facts if stored.subject == subject]
-            assert fact.on.sequence == (lasts[-1] if lasts else 0), "the entity has moved on"
-        return self.append(subject, fact.event)
-
-    def append(self, subject: str, event: Message) -> int:
-        data, kind = event.SerializeToString(), events.type_name(event)
-        stored = RawFact(len(self.facts) + 1, subject, kind, data, {headers.TYPE: kind})
-        self.facts.append(stored)
-        self.applier.apply(self.tables, stored)
-        return stored.sequence
-
-    def refused(self, slug: str, request: Message, handle: str = "avery") -> Refusal:
-        """The refusal of a request, which must have that slug."""
-        with pytest.raises(Refusal) as caught:
-            self.ask(request, handle)
-        assert caught.value.slug == slug
-        return caught.value
+    def __init__(self, tables: Tables | None = None) -> None:
+        super().__init__(service(), tables=tables)
 
     # What the rooms service stores.
 
@@ -145,12 +68,6 @@ class Hub:
     def delete_room(self, room_id: str, name: str = "demo") -> None:
         event = rooms_pb2.RoomDeleted(room_id=room_id)
         self.append(subjects.room_name(names.fold_room_name(name)), event)
-
-    def sweep(self) -> None:
-        """What is left of deleted rooms goes."""
-        sweeper = Sweeper(PROJECTION, self.tables)
-        while sweeper.step() or (sweeper.is_untidy() and sweeper.tidy()):
-            pass
 
     # What its users do.
 

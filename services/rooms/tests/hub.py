@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from google.protobuf.message import Message
-
 from mycelium.rooms.v1 import service_pb2, views_pb2
-from mycelium_kernel import events, headers, subjects
-from mycelium_kernel.applier import Applier
-from mycelium_kernel.errors import Refusal
-from mycelium_kernel.service import Actor, Command, Context, Done, Fact, LogQuery, Query
-from mycelium_kernel.sweeping import Sweeper
+from mycelium_kernel import subjects
+from mycelium_kernel.service import Actor
 from mycelium_kernel.tables import Tables
-from mycelium_kernel.tail import Page, Part, RawFact
+from mycelium_kernel.tail import RawFact
 from mycelium_rooms.presence import Presences
 from mycelium_rooms.service import PROJECTION, service
 from mycelium_rooms.waits import Waits
+from services.kernel.tests import in_hand
+from services.kernel.tests.in_hand import START
 
-START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+__all__ = ["AGENT", "ENGINE", "START", "USER", "Hub", "demo_hub", "rebuilt", "rows_of", "states", "words_of"]
 AGENT, USER, ENGINE = views_pb2.MEMBER_KIND_AGENT, views_pb2.MEMBER_KIND_USER, views_pb2.MEMBER_KIND_ENGINE
 
 
@@ -42,85 +36,23 @@ def words_of(tables: Tables) -> list[tuple[Any, ...]]:
 
 def rebuilt(facts: list[RawFact]) -> Tables:
     """Empty tables to which all `facts` were applied."""
-    tables, applier = Tables.open(None, PROJECTION, "log"), Applier(PROJECTION)
-    for fact in facts:
-        applier.apply(tables, fact)
-    return tables
+    return in_hand.tables_of(PROJECTION, facts)
 
 
-@dataclass
-class Hub:
+class Hub(in_hand.InHand):
     """Rooms as a service would keep them, driven one request at a time."""
 
-    tables: Tables = field(default_factory=lambda: Tables.open(None, PROJECTION, "log"))
-    now: datetime = START
-    facts: list[RawFact] = field(default_factory=list)
-    ids: int = 0
-    monotonic: float = 0.0
-    signed_in: dict[str, str] = field(default_factory=dict)  # who has proven who they are, as a user or an agent
-    operators: set[str] = field(default_factory=set)  # those of them who run the hub
-
-    def __post_init__(self) -> None:
+    def __init__(self, *, ids: int = 0) -> None:
+        self.monotonic = 0.0
         self.waits = Waits(lambda: self.monotonic)
         self.presences = Presences(self.waits)
-        self.service = service(self.waits, self.presences)
-        self.applier = Applier(PROJECTION)
-        self.commands: dict[type[Message], Command] = {command.request: command for command in self.service.commands}
-        self.queries: dict[type[Message], Query | LogQuery] = {query.request: query for query in self.service.queries}
+        super().__init__(service(self.waits, self.presences), ids=ids)
+        self.signed_in: dict[str, str] = {}  # who has proven who they are, as a user or an agent
+        self.operators: set[str] = set()  # those of them who run the hub
 
-    def new_id(self) -> str:
-        self.ids += 1
-        return f"01900000-0000-7000-8000-{self.ids:012x}"
-
-    def context(self, handle: str = "", session: str = "") -> Context:
-        actor = Actor(handle, session, self.signed_in.get(handle, ""), handle in self.operators)
-        return Context(actor, "", self.now, self.new_id, self.now + timedelta(seconds=10))
-
-    def later(self, **by: float) -> None:
-        """Time passes."""
-        self.now += timedelta(**by)
-
-    def decide(self, request: Message, handle: str = "", session: str = "") -> Fact | Done:
-        """What a command decides, with nothing stored."""
-        command, context = self.commands[type(request)], self.context(handle, session)
-        return command.decide(command.load(self.tables, request, context), request, context)
-
-    def ask(self, request: Message, handle: str = "", session: str = "") -> Any:
-        """Do what a request asks, and answer it."""
-        query = self.queries.get(type(request))
-        if isinstance(query, LogQuery):
-            part = query.part(self.tables, request, self.context(handle, session))
-            return query.run(self.tables, request, self.context(handle, session), self.read(part))
-        if query:
-            return query.run(self.tables, request, self.context(handle, session))
-        decision = self.decide(request, handle, session)
-        if isinstance(decision, Done):
-            return decision.answer
-        return self.commands[type(request)].answer(decision.event, self.store(decision))
-
-    def read(self, part: Part) -> Page:
-        """A part of the log, as the kernel reads it."""
-        begin = tuple(subject.removesuffix(">") for subject in part.filters)
-        facts = [fact for fact in self.facts if fact.subject.startswith(begin)]
-        wanted = [fact for fact in facts if fact.sequence > part.after]
-        return Page(wanted[: part.limit], facts[-1].sequence if facts else 0)
-
-    def store(self, fact: Fact) -> int:
-        """Append a fact and apply it, as the log and the projector would."""
-        for also in fact.also:
-            self._append(also.subject, also.event)
-        subject = fact.on.subject if fact.on else fact.subject
-        if fact.on:
-            lasts = [stored.sequence for stored in self.facts if stored.subject == subject]
-            assert fact.on.sequence == (lasts[-1] if lasts else 0), "the entity has moved on"
-        return self._append(subject, fact.event)
-
-    def _append(self, subject: str, event: Message) -> int:
-        data, kind = event.SerializeToString(), events.type_name(event)
-        stored = RawFact(len(self.facts) + 1, subject, kind, data, {headers.TYPE: kind})
-        self.facts.append(stored)
-        self.applier.apply(self.tables, stored)
-        return stored.sequence
+    def actor(self, handle: str, session: str) -> Actor:
+        """With what they have proven."""
+        return Actor(handle, session, self.signed_in.get(handle, ""), handle in self.operators)
 
     def cost(self, run: Callable[[], object]) -> int:
         """How many steps of SQLite's machine something takes."""
@@ -135,13 +67,6 @@ class Hub:
         run()
         self.tables._connection.set_progress_handler(None, 0)
         return steps
-
-    def refused(self, slug: str, request: Message, handle: str = "", session: str = "") -> Refusal:
-        """The refusal of a request, which must have that slug."""
-        with pytest.raises(Refusal) as caught:
-            self.ask(request, handle, session)
-        assert caught.value.slug == slug
-        return caught.value
 
     def room(self, name: str = "demo", handle: str = "avery", **fields: Any) -> str:
         """Id of a new room."""
@@ -160,12 +85,6 @@ class Hub:
     def leave(self, handle: str, room: str = "demo") -> None:
         """A member leaves."""
         self.ask(service_pb2.RemoveMemberRequest(room=room, handle=handle), "avery")
-
-    def sweep(self) -> None:
-        """What is left of deleted rooms goes."""
-        sweeper = Sweeper(PROJECTION, self.tables)
-        while sweeper.step() or sweeper.tidy():
-            pass
 
     def post(
         self, content: str, handle: str = "avery", session: str = "", room: str = "demo", **fields: Any

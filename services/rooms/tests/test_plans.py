@@ -37,11 +37,11 @@ HISTORY: tuple[dict[str, Any], ...] = (
 class ListeningHub(Hub):
     """A hub that knows what it was asked."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __init__(self) -> None:
+        super().__init__()
         self.asked: set[type[Message]] = set()
 
-    def ask(self, request: Message, handle: str = "", session: str = "") -> Any:
+    def ask(self, request: Message, handle: str | None = None, session: str = "") -> Any:
         self.asked.add(type(request))
         return super().ask(request, handle, session)
 
