@@ -61,12 +61,20 @@ async def discover(issuer: str, within_s: float = WITHIN_S) -> str:
     document = await fetch_object(issuer.rstrip("/") + WELL_KNOWN, within_s)
     if document.get("issuer") != issuer:
         raise Unusable("its discovery document is about another issuer; auth.issuers must hold the exact `iss`")
-    found = document.get("jwks_uri")
-    if not isinstance(found, str) or not is_web_address(found):
+    found = named(document, "jwks_uri")
+    if not found:
         raise Unusable("its discovery document names no address of keys")
     if urlsplit(issuer).scheme == "https" != urlsplit(found).scheme:
         raise Unusable("its discovery document sends to an address without TLS for the keys")
     return found
+
+
+def named(document: dict[str, Any], name: str) -> str:
+    """The address that a discovery document has under a name; empty when it is none that can be asked, or sent on."""
+    found = document.get(name)
+    if not isinstance(found, str) or not all("!" <= character <= "~" for character in found):
+        return ""
+    return found if is_web_address(found) else ""
 
 
 async def fetch(url: str, within_s: float = WITHIN_S) -> tuple[SigningKey, ...]:
@@ -121,7 +129,7 @@ async def fetch_object(url: str, within_s: float) -> dict[str, Any]:
             return _object(answer, await read_body(answer))
     except (TimeoutError, httpx.TimeoutException):
         raise Unusable(f"it did not answer within {within_s:g} seconds") from None
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # the last for a host that can't be
         raise Unusable(f"it can't be asked ({type(error).__name__})") from None
 
 

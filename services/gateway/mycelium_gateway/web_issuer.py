@@ -22,7 +22,6 @@ from mycelium_gateway.published_keys import WELL_KNOWN, WITHIN_S, Unusable
 from mycelium_gateway.signing_keys import AuthUnavailable, IssuerKeys
 from mycelium_gateway.web_settings import WebSettings
 from mycelium_kernel.errors import Refusal
-from mycelium_kernel.settings import is_web_address
 
 KEPT_S = 300.0  # how long the issuer's addresses are believed
 RETRY_S = 2.0  # after it could not be asked: so long whoever comes is told so at once
@@ -102,9 +101,7 @@ class WebIssuer:
     @staticmethod
     def _moved(document: dict[str, Any], name: str, there: str, here: str) -> str:
         """An address of the document, as whoever is to use it reaches it."""
-        found = document.get(name)
-        if not isinstance(found, str) or not is_web_address(found):
-            return ""
+        found = published_keys.named(document, name)
         base = there.rstrip("/")
         return here.rstrip("/") + found[len(base) :] if found.startswith(base + "/") else found
 
@@ -189,7 +186,7 @@ class WebIssuer:
                 return answer.status_code, await published_keys.read_body(answer)
         except Unusable as error:
             raise AuthUnavailable(f"{self._settings.issuer} can't be asked: {error}") from None
-        except (TimeoutError, httpx.HTTPError, OSError) as error:
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise AuthUnavailable(f"{self._settings.issuer} can't be asked ({type(error).__name__})") from None
 
     async def _check_identity(self, token: str, nonce: str) -> None:

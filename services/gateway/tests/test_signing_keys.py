@@ -292,6 +292,9 @@ async def test_an_answer_that_is_no_list_of_keys_is_an_outage(
         ({"jwks_uri": "http://[::1"}, "names no address"),
         ({"jwks_uri": "http://127.0.0.1:99999/jwks"}, "names no address"),
         ({"jwks_uri": "http://"}, "names no address"),
+        ({"jwks_uri": "http://127.0.0.1/\ud800"}, "names no address"),
+        ({"jwks_uri": "http://127.0.0.1/\r\nX: y"}, "names no address"),
+        ({"jwks_uri": "http://xn--/"}, "can't be asked"),
     ],
 )
 async def test_a_discovery_document_is_only_about_its_issuer(
