@@ -1,4 +1,4 @@
-"""Follows a bucket in memory for ever, through restarts of NATS, which empty it."""
+"""Follows a bucket in memory for ever, through restarts of NATS, which empty it, and when it is made again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import nats.errors
 from nats.js.kv import KeyValue
 
-from mycelium_gateway.keys import open_bucket
 from mycelium_kernel.connections import NATS_ERRORS
 from mycelium_kernel.errors import words
+from mycelium_kernel.in_memory import keep_bucket, leave, open_bucket
 
 if TYPE_CHECKING:
     from mycelium_kernel.connections import Connection
@@ -46,6 +46,7 @@ class Follower:
         """Follow until cancelled."""
         again = asyncio.Event()
         self._connection.on_reconnect(again.set)
+        keep_bucket(self._connection, self.bucket, again.set)
         try:
             while True:
                 again.clear()
@@ -56,6 +57,7 @@ class Follower:
                     await asyncio.sleep(RETRY_S)
         finally:
             self._connection.off_reconnect(again.set)
+            leave(self._connection, again.set)
 
     async def _watch(self, bucket: KeyValue, again: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()

@@ -14,12 +14,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import nats.js.errors
-from nats.js.api import KeyValueConfig, StorageType
+from nats.js.api import Header
 from nats.js.kv import KeyValue
 
 from mycelium_kernel import subjects, tasks
 from mycelium_kernel.connections import NATS_ERRORS, Connection, reaching
+from mycelium_kernel.in_memory import keep_bucket, leave, open_bucket
 
 LOGGER = logging.getLogger(__name__)
 WAITS = "gateway_waits"
@@ -29,7 +29,6 @@ BEAT_S = 1.0
 INSTANCE_TTL_S = 3.0
 SPARE_S = 60.0  # a wait's key outlives its time by this, for a gateway that could not remove it
 SAID_SPARE_S = 2.0  # readers look at the time in the value; the key need not be exact
-MARKER_S = 5.0  # how long a watcher that was away can still learn that a key has expired
 PUT_S = 2.0
 RETRY_S = 0.2
 
@@ -72,21 +71,6 @@ class Said:
         return json.dumps(kept, ensure_ascii=False).encode()
 
 
-async def open_bucket(connection: Connection, name: str) -> KeyValue:
-    """The bucket, made if it is missing: a restart of NATS empties it."""
-    config = KeyValueConfig(
-        bucket=name,
-        storage=StorageType.MEMORY,
-        history=1,
-        limit_marker_ttl=MARKER_S,
-        replicas=connection.settings.replicas,
-    )
-    try:
-        return await connection.jetstream.create_key_value(config)
-    except nats.js.errors.BadRequestError:  # another service has made it, with a mind of its own
-        return await connection.jetstream.key_value(name)
-
-
 class Keys:
     """The keys of one gateway. `now` gives milliseconds since 1970."""
 
@@ -98,9 +82,10 @@ class Keys:
         self._ended: set[str] = set()  # keys that may still stand although their waits have ended
         self._said: dict[str, Said] = {}
         self._bucket: KeyValue | None = None
-        self._sequence = 0
-        self._again = asyncio.Event()
-        self._beating: asyncio.Task[None] | None = None
+        self._beat_at = 0  # where the last beat stands in the bucket
+        self._again = asyncio.Event()  # the keys of waits have to be put anew
+        self._said_again = asyncio.Event()  # the same of what members said
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Make the buckets and begin to say that this gateway lives, at once or as soon as it can be said.
@@ -112,13 +97,22 @@ class Keys:
         except NATS_ERRORS as error:
             LOGGER.warning("open waits can't be told yet, and mentions are told queued: %s", error)
             self._again.set()
-        self._connection.on_reconnect(self._again.set)
-        self._beating = asyncio.create_task(self._beat(), name="keys")
+        try:
+            await self._renew_said()
+        except NATS_ERRORS as error:
+            LOGGER.warning("what members say can't be told yet: %s", error)
+            self._said_again.set()
+        for bucket, again in ((WAITS, self._again), (SAID, self._said_again)):
+            self._connection.on_reconnect(again.set)
+            keep_bucket(self._connection, bucket, again.set)
+        self._tasks = [asyncio.create_task(self._beat(), name="keys"), asyncio.create_task(self._repeat(), name="said")]
 
     async def stop(self) -> None:
         """Say that this gateway is gone."""
-        self._connection.off_reconnect(self._again.set)
-        await tasks.end([self._beating])
+        for again in (self._again, self._said_again):
+            self._connection.off_reconnect(again.set)
+            leave(self._connection, again.set)
+        await tasks.end(self._tasks)
         if self._bucket and self._connection.client.is_connected:
             with contextlib.suppress(*NATS_ERRORS):
                 await self._bucket.delete(f"{INSTANCE}.{self.instance}")
@@ -155,11 +149,12 @@ class Keys:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_S):
                     await self._again.wait()
-            lost = self._sequence
             try:
-                if self._again.is_set() or await self._put_instance() <= lost:
+                if self._again.is_set():
                     self._again.clear()
                     await self._renew()
+                else:  # refused when another stands there, or none: who watches has then dropped the waits as well
+                    await self._put_instance({Header.EXPECTED_LAST_SUBJECT_SEQUENCE: str(self._beat_at)})
                 for key in list(self._ended):
                     await self._remove(key)
             except NATS_ERRORS as error:
@@ -167,34 +162,45 @@ class Keys:
                 self._again.set()
                 await asyncio.sleep(RETRY_S)
 
+    async def _repeat(self) -> None:
+        while True:
+            await self._said_again.wait()
+            self._said_again.clear()
+            try:
+                await self._renew_said()
+            except NATS_ERRORS as error:
+                LOGGER.debug("what members said can't be told: %s", error)
+                self._said_again.set()
+                await asyncio.sleep(RETRY_S)
+
     async def _renew(self) -> None:
-        """Make the buckets and put every key into them."""
+        """Make the bucket of waits and put every key into it."""
         self._bucket = await open_bucket(self._connection, WAITS)
-        self._sequence = 0
         await self._put_instance()
         for wait in list(self._open.values()):
             await self._put_wait(wait)
+
+    async def _renew_said(self) -> None:
+        """Make the bucket of what members said and put into it what still holds."""
         await open_bucket(self._connection, SAID)
         self._said = {key: said for key, said in self._said.items() if said.until > self._now()}
         for said in list(self._said.values()):
             await self._put(SAID, said.key, said.value, self._left_s(said))
 
-    async def _put_instance(self) -> int:
-        return await self._put_own(f"{INSTANCE}.{self.instance}", INSTANCE_TTL_S)
+    async def _put_instance(self, expecting: dict[str, str] | None = None) -> None:
+        key, value = f"{INSTANCE}.{self.instance}", self.instance.encode()
+        self._beat_at = await self._put(WAITS, key, value, INSTANCE_TTL_S, expecting)
 
     async def _put_wait(self, wait: OpenWait) -> None:
-        await self._put_own(wait.key, wait.timeout_s + SPARE_S)
+        await self._put(WAITS, wait.key, self.instance.encode(), wait.timeout_s + SPARE_S)
         if wait.key not in self._open:  # it ended meanwhile, and this may have been put after it was removed
             await self._remove(wait.key)
 
-    async def _put_own(self, key: str, ttl_s: float) -> int:
-        sequence = await self._put(WAITS, key, self.instance.encode(), ttl_s)
-        self._sequence = max(self._sequence, sequence)
-        return sequence
-
-    async def _put(self, bucket: str, key: str, value: bytes, ttl_s: float) -> int:
+    async def _put(
+        self, bucket: str, key: str, value: bytes, ttl_s: float, expecting: dict[str, str] | None = None
+    ) -> int:
         # The client's `put` takes no time to live, so the key's own subject is written to.
-        subject = f"$KV.{bucket}.{key}"
         ttl = float(max(1, int(ttl_s)))
-        ack = await self._connection.jetstream.publish(subject, value, timeout=PUT_S, msg_ttl=ttl)
+        subject = subjects.key(bucket, key)
+        ack = await self._connection.jetstream.publish(subject, value, timeout=PUT_S, headers=expecting, msg_ttl=ttl)
         return ack.seq

@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
 import nats.js.errors
-from nats.js.api import KeyValueConfig, StorageType
 from nats.js.kv import KeyValue
 
 from mycelium_gateway.web_cookies import Sealer
 from mycelium_gateway.web_issuer import Granted
 from mycelium_kernel.connections import NATS_ERRORS, Connection
+from mycelium_kernel.in_memory import keep_bucket, open_bucket
 
 BUCKET = "gateway_sessions"
 RENEWED = "renewed"  # what is sealed for the other gateways
@@ -103,14 +103,8 @@ class Renewals:
     async def _open(self) -> KeyValue:
         """The bucket, made if it is missing: a restart of NATS empties it."""
         if self._bucket is None:
-            config = KeyValueConfig(
-                bucket=BUCKET,
-                storage=StorageType.MEMORY,
-                history=1,
-                ttl=KEPT_S,
-                replicas=self._connection.settings.replicas,
-            )
-            self._bucket = await self._connection.jetstream.create_key_value(config)
+            keep_bucket(self._connection, BUCKET, ttl_s=KEPT_S)
+            self._bucket = await open_bucket(self._connection, BUCKET, KEPT_S)
         return self._bucket
 
     def _there(self) -> KeyValue:

@@ -9,9 +9,10 @@ import pytest
 from nats.js.api import KeyValueConfig, StorageType
 from nats.js.errors import NoKeysError
 
-from mycelium_gateway.keys import WAITS, Keys, OpenWait, open_bucket
+from mycelium_gateway.keys import WAITS, Keys, OpenWait
 from mycelium_kernel import testing
 from mycelium_kernel.connections import Connection
+from mycelium_kernel.in_memory import open_bucket
 from services.gateway.tests.door import until
 
 WAIT = OpenWait("room", "bob", "wait", 60)
@@ -76,4 +77,21 @@ async def test_a_bucket_that_takes_nothing_keeps_no_gateway_from_its_start(conne
 
     async with asyncio.timeout(10):
         await until(told)
+    await keys.stop()
+
+
+async def test_waits_are_put_anew_when_the_gateway_was_silent_for_too_long(connection: Connection) -> None:
+    """Its own key has expired, and whoever watches has dropped its waits with it; they would be missing for ever."""
+    keys = Keys(connection, "me", lambda: 0)
+    await keys.start()
+    await keys.opened(WAIT)
+    bucket = await open_bucket(connection, WAITS)
+    before = (await bucket.get(WAIT.key)).revision or 0
+    await bucket.delete("instance.me")  # which an expired key looks like to a watcher
+
+    async def anew() -> bool:
+        return ((await bucket.get(WAIT.key)).revision or 0) > before
+
+    async with asyncio.timeout(10):
+        await until(anew)
     await keys.stop()

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nats.errors
 import nats.js.errors
@@ -22,6 +22,9 @@ from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.fitness import Unfit, ask_servers, check_server, check_stream, check_sync, fact_stream
 
 __all__ = ["NATS_ERRORS", "Connection", "NatsSettings", "Unfit", "fact_stream", "reaching"]
+
+if TYPE_CHECKING:
+    from mycelium_kernel.in_memory import Kept
 
 LOGGER = logging.getLogger(__name__)
 CONNECT_S = 10.0
@@ -72,6 +75,7 @@ class Connection:
         self.jetstream: JetStreamContext = self.client.jetstream(timeout=5)
         self.lost = asyncio.Event()
         self.epoch = ""
+        self.kept: dict[str, Kept] = {}  # the streams in memory that this process looks after
         self._attempts: set[asyncio.Timeout] = set()
         self._listeners: list[Callable[[], None]] = [self._give_up_attempts]
 

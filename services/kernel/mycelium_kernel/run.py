@@ -23,6 +23,7 @@ from mycelium_kernel.connections import Connection, NatsSettings
 from mycelium_kernel.decide import Decider
 from mycelium_kernel.durable import react
 from mycelium_kernel.errors import Refusal, Unavailable
+from mycelium_kernel.in_memory import look_after
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.server import Asked, Handler, Server
@@ -206,6 +207,7 @@ async def _listen(runtime: Runtime) -> None:
     service = runtime.service
     runtime._handlers = _handlers(runtime)  # noqa: SLF001 - the runner and its record are one module
     runtime.spawn("log", partial(_guard, runtime))
+    runtime.spawn("in-memory", partial(look_after, runtime.connection, runtime.report))
     if runtime.projector:
         runtime.spawn("sweeper", partial(sweep, runtime.projector))
     for worker in service.workers:

@@ -148,6 +148,16 @@ def stored_message(stream: str) -> str:
     return f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
+def bucket(name: str) -> str:
+    """The stream that a key-value bucket is."""
+    return f"KV_{name}"
+
+
+def key(bucket: str, key: str) -> str:
+    """Subject of a key of a bucket."""
+    return f"$KV.{bucket}.{key}"
+
+
 def inbox(user: str) -> str:
     """Prefix of the inboxes of one NATS user; no other may listen there."""
     return f"_INBOX_{user}"

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,11 @@ class NatsServer:
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)  # a paused process hears nothing else
             process.wait(timeout=BOUND_S)
+
+
+def settings_of(servers: Sequence[NatsServer], user: str = "test", replicas: int = 3) -> NatsSettings:
+    """Settings with which a service named `user` connects to whichever server of a cluster is there."""
+    return NatsSettings(tuple(server.url for server in servers), user, PASSWORD, replicas, "monitor", PASSWORD)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from nats.js.api import ConsumerConfig, RetentionPolicy, StorageType, StreamConf
 from mycelium_kernel import subjects
 from mycelium_kernel.connections import Connection, reaching
 from mycelium_kernel.durable import Durable
+from mycelium_kernel.in_memory import keep
 
 OnDue = Callable[[str, bytes], Awaitable[None]]
 KEEP_S = 3600.0  # a due timer that nobody took is of no use any more
@@ -69,7 +70,7 @@ class Timers:
     ) -> None:
         """Call `on_due(room, data)` for each timer of this service that is due, until cancelled.
 
-        `arm` is called first, and again after each reconnect: the stream may have come back empty.
+        `arm` is called first, after each reconnect, and when the consumer is gone: the stream may have come back empty.
         """
 
         async def prepare() -> None:
@@ -85,4 +86,5 @@ class Timers:
             filter_subject=subjects.timers_due(self._service),
             mem_storage=True,
         )
+        keep(self._connection, subjects.TIMER_STREAM, self.prepare)
         await Durable(self._connection, subjects.TIMER_STREAM, config, run, prepare, report).follow()

@@ -1,4 +1,7 @@
-"""Follows a bucket in memory that the gateways write, for ever, through restarts of NATS, which empty it."""
+"""Follows a bucket in memory that the gateways write, for ever, through restarts of NATS, which empty it.
+
+A gateway may also make it again (`kernel/in_memory`): then the watch falls silent, and another is begun.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import nats.errors
 import nats.js.errors
-from nats.js.api import KeyValueConfig, StorageType
 from nats.js.kv import KeyValue
 
 from mycelium_kernel.errors import words
+from mycelium_kernel.in_memory import open_bucket
 
 if TYPE_CHECKING:
     from mycelium_kernel.run import Runtime
@@ -24,7 +27,6 @@ LOGGER = logging.getLogger(__name__)
 LOOK_S = 1.0
 SILENCE_S = 5.0  # with no news for so long, the watch itself may be lost: begin another
 RETRY_S = 0.2
-MARKER_S = 5.0
 TROUBLE = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
 
 
@@ -55,7 +57,7 @@ class Follower:
             while True:
                 again.clear()
                 try:
-                    await self._watch(await self._open(runtime), again)
+                    await self._watch(await open_bucket(runtime.connection, self.bucket), again)
                 except TROUBLE as error:
                     LOGGER.debug("%s can't be watched: %s", self.bucket, words(error))
                     await asyncio.sleep(RETRY_S)
@@ -86,18 +88,3 @@ class Follower:
             picture.remove(entry.key)
         else:
             picture.put(entry.key, (entry.value or b"").decode(errors="replace"), self.now())
-
-    async def _open(self, runtime: Runtime) -> KeyValue:
-        """The bucket, made if no gateway has made it yet."""
-        jetstream = runtime.connection.jetstream
-        config = KeyValueConfig(
-            bucket=self.bucket,
-            storage=StorageType.MEMORY,
-            history=1,
-            limit_marker_ttl=MARKER_S,
-            replicas=runtime.connection.settings.replicas,
-        )
-        try:
-            return await jetstream.create_key_value(config)
-        except nats.js.errors.BadRequestError:  # it is there, made with other settings
-            return await jetstream.key_value(self.bucket)
