@@ -105,6 +105,14 @@ class Terminal:
         self.shown += more.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(more)
 
+    def resize(self, columns: int, lines: int) -> None:
+        """Make its window so large; the program is told."""
+        import fcntl
+        import struct
+        import termios
+
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
     def type(self, text: str) -> None:
         """Type this; what Ctrl-C sends is 03."""
         os.write(self._ours, text.encode())

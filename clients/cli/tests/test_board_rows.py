@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
-from queue import Queue
+from queue import SimpleQueue
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ import pytest
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli.board.drawing import Look, by_group, draw
+from mycelium_cli.board.screen import fitted
 from mycelium_cli.board.watching import Said, next_change
 from mycelium_cli.board.zones import clock_at, midnight, reader_zone
 from mycelium_cli.errors import USAGE, Failure
@@ -216,6 +218,16 @@ def test_all_pages_are_one_board(run: Run, scripted: ScriptedHub, monkeypatch: p
     assert "--group is empty" in run("board", "--group", " ").err
 
 
+def test_a_screen_shows_the_first_rows_of_a_long_board() -> None:
+    """What fits, wide characters and colours measured as they are seen; and how much more there is."""
+    lines = ["demo   1 need you", "\x1b[1m" + "x" * 20 + "\x1b[0m", "x" * 21, "日" * 11, "", "last"]
+    assert fitted(lines, os.terminal_size((20, 10)), PLAIN) == lines
+    cut = fitted(lines, os.terminal_size((20, 9)), PLAIN)
+    assert cut == [*lines[:4], "… 2 more lines; Ctrl-C ends it"]
+    assert fitted(lines, os.terminal_size((80, 5)), PLAIN) == [*lines[:2], "… 4 more lines; Ctrl-C ends it"]
+    assert fitted(lines, os.terminal_size((80, 1)), PLAIN) == ["… 6 more lines; Ctrl-C ends it"]
+
+
 def told(kind: str, **data: Any) -> Said:
     """What a stream says."""
     return Said(0, Event(kind, json.dumps(data), ""))
@@ -235,7 +247,7 @@ def told(kind: str, **data: Any) -> Said:
 )
 def test_what_is_heard_together_is_one_change(said: list[Said], changed: bool | None) -> None:
     """People's messages change nothing; the end of the room ends it."""
-    heard: Queue[Said] = Queue()
+    heard: SimpleQueue[Said] = SimpleQueue()
     for one in said:
         heard.put(one)
     assert next_change(heard, 0.01) is changed
@@ -244,7 +256,7 @@ def test_what_is_heard_together_is_one_change(said: list[Said], changed: bool | 
 
 def test_a_stream_that_is_refused_ends_it() -> None:
     """The room is not there for who watches, say."""
-    heard: Queue[Said] = Queue()
+    heard: SimpleQueue[Said] = SimpleQueue()
     heard.put(Said(1, Failure("Room not found")))
     with pytest.raises(Failure):
         next_change(heard, 0.01)

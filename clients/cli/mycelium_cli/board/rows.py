@@ -8,6 +8,7 @@ import click
 from mycelium_cli.api import Hub, Query, api_path
 from mycelium_cli.board import GROUP_HELP, TZ_HELP, VIEW_HELP, VIEWS, WATCH_HELP
 from mycelium_cli.board.drawing import Look, draw
+from mycelium_cli.board.screen import fitted, size
 from mycelium_cli.board.zones import midnight, reader_zone
 from mycelium_cli.command import command, handle_option, room_option
 from mycelium_cli.context import Here
@@ -31,8 +32,13 @@ def show(here: Here, params: dict[str, Any]) -> None:
     def tell(page: Document) -> None:
         if here.json:
             here.out.data(page, one_line=params["watch"])
+            return
+        look = Look(wanted, params["view"], group, zone, time.time())
+        if screen := size() if params["watch"] else None:
+            paint = Paint(on=here.out.paint.on, columns=screen.columns)
+            here.out.lines(fitted(draw(page, look, paint), screen, paint))
         else:
-            here.out.lines(draw(page, Look(wanted, params["view"], group, zone, time.time()), here.out.paint))
+            here.out.lines(draw(page, look, here.out.paint))
 
     if params["watch"]:
         from mycelium_cli.board.watching import watch

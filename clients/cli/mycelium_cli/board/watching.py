@@ -4,9 +4,10 @@ Two streams tell of changes: the room's own, of claims and what else becomes of 
 is read by a thread; what they hear is only a reason to ask the hub for the rows.
 """
 
+import signal
 import sys
 from collections.abc import Callable
-from queue import Empty, Queue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ class Said(NamedTuple):
 
 def watch(here: Here, room: str, ask: Callable[[], Document], show: Callable[[Document], None]) -> None:
     """Show what `ask` answers, and again after each change. Returns when the room is deleted."""
-    heard: Queue[Said] = Queue()
+    heard: SimpleQueue[Said] = SimpleQueue()
     for number in range(len(QUERIES)):
         Thread(target=_listen, args=(here, room, number, heard), daemon=True).start()
     silent = set(range(len(QUERIES)))
@@ -41,6 +42,8 @@ def watch(here: Here, room: str, ask: Callable[[], Document], show: Callable[[Do
         is_change(said)  # raises what a stream ended of
         silent -= {said.stream} if said.word is None else set()
     here.out.note(f"watching the board of {room}; Ctrl-C ends it")
+    # The terminal has another size: the queue is one that a handler of signals may put into.
+    signal.signal(signal.SIGWINCH, lambda *_: heard.put(Said(0, None)))
     last = _draw(here, ask, show, None)
     while (changed := next_change(heard, LONGEST_S)) is not None:
         if changed:
@@ -48,7 +51,7 @@ def watch(here: Here, room: str, ask: Callable[[], Document], show: Callable[[Do
     here.out.note(f"the room {room} was deleted")
 
 
-def _listen(here: Here, room: str, number: int, heard: Queue[Said]) -> None:
+def _listen(here: Here, room: str, number: int, heard: SimpleQueue[Said]) -> None:
     """Put what a stream says into the queue."""
     path = api_path("rooms", room, "stream")
     told = here.out.note if number == 0 else lambda _text: None  # one of them is enough
@@ -61,7 +64,7 @@ def _listen(here: Here, room: str, number: int, heard: Queue[Said]) -> None:
         heard.put(Said(number, failure))
 
 
-def next_change(heard: Queue[Said], longest_s: float) -> bool | None:
+def next_change(heard: SimpleQueue[Said], longest_s: float) -> bool | None:
     """Whether to look again, once all that was heard until now is read; None when there is nothing any more."""
     try:
         found = is_change(heard.get(timeout=longest_s))
