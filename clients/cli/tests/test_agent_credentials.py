@@ -405,6 +405,18 @@ def test_a_file_that_others_could_read_is_closed_to_them(home: Path, run: Run) -
     file.chmod(0o644)
     assert run("agent", "credential", "ls").status == OK
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with agent_tokens.locked("sec"):
+        agent_tokens.write("sec", agent_tokens.Kept([], "a token", time.time() + 600, 600.0))
+    kept = home / "agent-tokens" / "sec.json"
+    kept.chmod(0o644)
+    assert agent_tokens.read("sec", []).token == "a token"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    for place in (file, kept):
+        place.unlink()
+        os.mkfifo(place)  # whoever reads it waits for somebody who writes
+    assert agent_tokens.read("sec", []).token == ""
+    ran = run("agent", "credential", "ls")
+    assert (ran.status, ran.err) == (USAGE, f"error: cannot read {file}: it is no regular file. Next: mend {file}\n")
 
 
 def test_two_who_write_at_once_lose_nothing(home: Path) -> None:

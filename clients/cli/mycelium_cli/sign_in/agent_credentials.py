@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple
 
 from mycelium_cli import config, config_writing
 from mycelium_cli.errors import Failure, usage
+from mycelium_cli.sign_in import private_file
 
 
 class Credential(NamedTuple):
@@ -26,11 +26,7 @@ def path() -> str:
 def read() -> dict[str, Credential]:
     """Every agent's credential by its handle. A file that can't be read is told, not taken for none."""
     try:
-        with open(path(), encoding="utf-8") as file:
-            if os.fstat(file.fileno()).st_mode & 0o077:  # copied here, or made by hand: others must not read it
-                with suppress(OSError):
-                    os.fchmod(file.fileno(), 0o600)
-            rows = json.load(file)["agents"]
+        rows = json.loads(private_file.read(path()))["agents"]
         return {str(handle): _credential(row) for handle, row in rows.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from mycelium_cli import config, config_writing
+from mycelium_cli.sign_in import private_file
 
 _LONGEST_MARGIN_S = 30.0
 _MOST_HUBS = 20
@@ -63,8 +64,7 @@ def any_of(handle: str) -> Kept | None:
 
 def _from_file(handle: str) -> Kept | None:
     try:
-        with open(path(handle), encoding="utf-8") as file:
-            row: dict[str, Any] = json.load(file)
+        row: dict[str, Any] = json.loads(private_file.read(path(handle)))
         kept = Kept(**row)
     except (OSError, ValueError, TypeError, RecursionError):
         return None  # none, or not one of ours: another is asked for

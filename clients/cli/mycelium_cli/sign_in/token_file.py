@@ -5,13 +5,13 @@ A token is found by the address of the hub that it was got for, so it is never s
 
 import json
 import os
-import stat
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mycelium_cli import config, config_writing
 from mycelium_cli.errors import Failure
+from mycelium_cli.sign_in import private_file
 from mycelium_cli.transport import LOOPBACK
 
 _PORTS = {"http": 80, "https": 443}
@@ -84,16 +84,8 @@ def keep(url: str, person: Person | None) -> None:
 def _read() -> dict[str, Any]:
     """The rows; a file that isn't there, or is none of ours, has none."""
     rows: object = {}
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    broken = (OSError, ValueError, AttributeError, RecursionError)
-    with suppress(*broken), open(os.open(path(), flags), encoding="utf-8") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            return {}
-        if mode & 0o077:  # copied here, or made by hand: others must not read it
-            with suppress(OSError):
-                os.fchmod(file.fileno(), 0o600)
-        rows = json.load(file).get("hubs")
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        rows = json.loads(private_file.read(path())).get("hubs")
     return rows if isinstance(rows, dict) else {}
 
 
