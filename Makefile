@@ -51,8 +51,9 @@ demo: $(VENV)/.ready ## three agents and a person talk in a room of a hub of the
 # --- checking it ------------------------------------------------------------------------------------------------------
 
 .PHONY: check test test-split faults e2e bench bench-peers test-model
-check: setup check-format check-types check-arrows check-proto check-text check-docs ## format, lint, types, arrows, proto, sizes, docs, charts: no test of behaviour
-	@python -m pytest -q $(CHECKED)
+CHECKS := check-types check-test-types check-tidy check-docs check-arrows check-proto check-text check-format
+check: setup ## format, lint, types, arrows, proto, sizes, docs, charts: no test of behaviour
+	@$(MAKE) --no-print-directory --jobs=2 $(CHECKS)
 
 test: check ## check, then every test but the long ones and the faults
 	@python -m pytest -m "not long and not faults and not cluster" -n $(WORKERS) --dist loadfile \
@@ -80,15 +81,20 @@ bench-peers: setup ## fetch other products into .peers/, for measuring alone, an
 	@sh bench/peers/install.sh
 	@python -m bench $(or $(ARGS),$(PEERS))
 
-.PHONY: check-format check-types check-arrows check-proto check-text check-docs
+.PHONY: $(CHECKS)
 check-format: setup
 	@ruff format --check --quiet . || { echo "not formatted: make fmt"; exit 1; }
 	@ruff check --quiet .
 
-# Two runs: the programs by their own names; then the tests, whose file names repeat, by their paths.
+# Two runs: the programs by their own names; the tests, whose file names repeat, by their paths.
 check-types: setup
 	@MYPYPATH="$$(echo proto $(dir $(SOURCES)) | tr ' ' ':')" mypy --no-error-summary $(SOURCES)
+
+check-test-types: setup
 	@test -z "$(TESTS)" || MYPYPATH=. mypy --no-error-summary --cache-dir .mypy_cache/tests $(TESTS)
+
+check-tidy: setup
+	@python -m pytest -q $(CHECKED)
 
 check-arrows: setup
 	@lint-imports --no-logo > .lint-imports.log 2>&1 || { cat .lint-imports.log; exit 1; }
