@@ -14,7 +14,7 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http, usage
+from mycelium_cli.errors import UNREACHABLE, Failure, usage
 from mycelium_cli.output import note
 from mycelium_cli.problems import Answer, Document, cut, failure_of_answer, honest, of_a_hub, stranger, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
@@ -330,7 +330,7 @@ def _encoded(body: object) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise Failure("the text is not valid UTF-8", exit_status=exit_of_http(422)) from None
+        raise usage("the text is not valid UTF-8") from None
 
 
 def _retry_after(answer: Answer) -> float | None:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from mycelium_cli import blanks, completing
+from mycelium_cli import blanks, completing, mistyped
 from mycelium_cli.context import Here
-from mycelium_cli.errors import EXIT_STATUSES, USAGE, Failure, nearest, usage
+from mycelium_cli.errors import EXIT_STATUSES, Failure, nearest, usage
 
 _Kind = TypeVar("_Kind", bound=click.Command)
 
@@ -103,13 +103,17 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Click's parsing, with the nearest right option in place of its message."""
+        ctx.allow_extra_args = True  # click would only say that there are some
         try:
-            return super().parse_args(ctx, args)
+            extra = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise _no_option(ctx, error.option_name) from None
+            raise mistyped.no_option(ctx, error.option_name) from None
         except click.BadOptionUsage as error:
             error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
             raise
+        if extra and not ctx.resilient_parsing:
+            raise mistyped.too_many(ctx, extra)
+        return extra
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function with where it is."""
@@ -118,14 +122,8 @@ class Command(click.Command):
         params = {name: value for name, value in ctx.params.items() if name not in {"json", "verbose", "write_key"}}
         here = Here(json_wanted=shared["json"], verbose=shared["verbose"], key=ctx.params.get("write_key"))
         assert self.callback is not None
-        try:
+        with mistyped.help_as_hint(ctx):
             return self.callback(here, **params)
-        except Failure as failure:
-            if (
-                failure.exit_status == USAGE and not failure.hint
-            ):  # what was typed is wrong: the help says what is right
-                failure.hint = f"{ctx.command_path} --help"
-            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
         """Notes under their headings, then the example as it is typed."""
@@ -159,6 +157,11 @@ class Group(click.Group):
         self.words = {"help": "--help"}
         self.params += _shared_options()
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """The command in it, or what the group itself does."""
+        with mistyped.help_as_hint(ctx):
+            return super().invoke(ctx)
+
     def known_as(self, typed: str) -> str:
         """The command that a word stands for: itself, or the one that other programs call so."""
         if typed in self.entries:
@@ -181,7 +184,7 @@ class Group(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise _no_option(ctx, error.option_name) from None
+            raise mistyped.no_option(ctx, error.option_name) from None
         except click.BadOptionUsage as error:
             error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
             raise
@@ -232,38 +235,6 @@ class Group(click.Group):
         if ctx.parent is None:
             with formatter.section("Exit status"):
                 formatter.write_dl([(str(status), words) for status, words in EXIT_STATUSES.items()])
-
-
-def explained(error: click.UsageError) -> Failure:
-    """Click's message about what was typed, as one line, with the nearest right value where there is a list."""
-    path = error.ctx.command_path if error.ctx else "mycelium"
-    cause = " ".join(error.format_message().split()).rstrip(".")
-    param = error.param if isinstance(error, click.BadParameter) else None
-    if param is not None and isinstance(param.type, click.IntRange):
-        cause = _no_number(error.format_message(), param, param.type)
-    if param is not None and isinstance(param.type, click.Choice):
-        typed = cause.rpartition(": '")[2].partition("'")[0]
-        meant = nearest(typed, [str(choice) for choice in param.type.choices])
-        cause += f"; did you mean {meant}?" if meant else ""
-    return usage(cause, f"{path} --help")
-
-
-def _no_number(message: str, param: click.Parameter, span: click.IntRange) -> str:
-    least = "" if span.min is None else f" from {span.min}"
-    most = "" if span.max is None else f" to {span.max}"
-    typed = message.partition(": ")[2].partition(" is not ")[0].strip("'")
-    return f"{param.opts[0]} is a number{least}{most}, not {typed}"
-
-
-def _no_option(ctx: click.Context, typed: str) -> Failure:
-    known = [name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("-")]
-    meant = nearest(typed, [name for name in known if name.startswith("--")])
-    cause = f"{ctx.command_path} has no option {typed}"
-    if meant:
-        cause += f"; did you mean {meant}?"
-    elif any(param.name == "text" for param in ctx.command.params):
-        cause += "; put -- before a text that begins with a dash"
-    return usage(cause, f"{ctx.command_path} --help")
 
 
 def command(

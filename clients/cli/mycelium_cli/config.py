@@ -105,4 +105,10 @@ def effective(key: str) -> Value:
     """A setting's value as commands use it, with its type checked and its default as the last source."""
     setting = find(key)
     value = lookup(key) or Value(setting.default, "default")
-    return Value(parse(setting, str(value.value).strip()), value.source) if value.source != "default" else value
+    if value.source == "default":
+        return value
+    try:
+        return Value(parse(setting, str(value.value).strip()), value.source)
+    except Failure as failure:
+        failure.hint = failure.hint or f"mend {value.source}"
+        raise

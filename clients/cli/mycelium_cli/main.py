@@ -85,8 +85,9 @@ def execute(args: list[str]) -> int:
     """Run one command line; everything that can go wrong ends here."""
     import click
 
-    from mycelium_cli.command import explained
     from mycelium_cli.errors import INTERNAL, OK, USAGE, Failure
+    from mycelium_cli.mistyped import explained
+    from mycelium_cli.next_steps import after_error
 
     try:
         with root().make_context("mycelium", list(args)) as ctx:
@@ -104,11 +105,11 @@ def execute(args: list[str]) -> int:
         raise
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _report(Failure(f"{place}{error.strerror or error}"), args)
+        return _report(Failure(f"{place}{error.strerror or error}", hint=after_error(error.errno)), args)
     except Exception as error:
         broken = next((arg for arg in args if not _is_text(arg)), None)
         if isinstance(error, UnicodeEncodeError) and broken is not None:
-            return _report(Failure(f"{broken[:40]!r} is not UTF-8", exit_status=USAGE), args)
+            return _report(_not_text(broken), args)
         if "--verbose" in args:
             import traceback
 
@@ -116,6 +117,12 @@ def execute(args: list[str]) -> int:
         cause = f"a bug in this program: {type(error).__name__}: {' '.join(str(error).split())}"
         return _report(Failure(cause, exit_status=INTERNAL, hint="the same with --verbose, and report it"), args)
     return OK
+
+
+def _not_text(arg: str) -> "Failure":
+    from mycelium_cli.errors import usage
+
+    return usage(f"{arg[:40]!r} is not UTF-8", "the same, typed in a terminal of UTF-8")
 
 
 def _is_text(arg: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from mycelium_cli import next_steps
 from mycelium_cli.errors import UNREACHABLE, Failure, exit_of_http
 from mycelium_cli.output import clean_line
 from mycelium_cli.transport import LOOPBACK
@@ -16,11 +17,6 @@ _SHOWN_OF_GARBAGE = 80
 _PROXY_HINT = "let the hub's domain through that proxy (in a cloud environment: Allowed domains)"
 # The user's manual shows these two with their number; elsewhere it says nothing to who reads the rest.
 _NUMBERED = {"room.not_found", "handle.unregistered"}
-# What to type next where only the command line knows it.
-_HINTS = {
-    "mention.unknown": "mend the handle, or the same with --allow-unknown",
-    "auth.unavailable": "the same again later; whoever runs the hub sees more with: mycelium doctor",
-}
 
 
 class Document(dict[str, Any]):
@@ -116,13 +112,18 @@ def failure_of_problem(status: int, problem: dict[str, Any], headers: Mapping[st
     missing = [name for name in _near(problem) if name not in cause]
     if missing:
         cause += f"; did you mean {' or '.join(missing)}?"
-    hint = clean_line(problem.get("next") or _HINTS.get(slug, ""))
-    if not hint and headers.get("retry-after"):
-        hint = f"the same again in {clean_line(headers['retry-after'])} s"
     if status == 500 and problem.get("key"):
-        cause += f" (key {clean_line(problem['key'])}, see: mycelium logs)"
+        cause += f" (key {clean_line(problem['key'])})"
     whole = {"status": status, **problem}
+    hint = clean_line(problem.get("next") or "") or _next(slug, status, headers)
     return Failure(cause, exit_status=exit_of_http(status), hint=hint, problem=whole)
+
+
+def _next(slug: str, status: int, headers: Mapping[str, str]) -> str:
+    """What to type next where the hub names no command; when to come again, where it says no more."""
+    if headers.get("retry-after") and slug not in {"auth.unavailable", "store.full"}:
+        return f"the same again in {clean_line(headers['retry-after'])} s"
+    return next_steps.after(slug, exit_of_http(status))
 
 
 def _detail(problem: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ def read(key: str) -> str:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise usage(f"cannot read {path(key)}: {error}") from None
+        raise usage(f"cannot read {path(key)}: {error}", f"mend {path(key)}") from None
 
 
 def write(key: str, value: str) -> None:

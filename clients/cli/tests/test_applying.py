@@ -119,6 +119,7 @@ def test_a_client_alone_checks_the_whole_file_itself(run: Run, home: Path, monke
     assert (ran.status, ran.out) == (5, "")
     assert ran.err.startswith("error: mycelium-hub is not installed here")
     monkeypatch.setenv("MYCELIUM_API_URL", "http://hub.example.com")
+    write(home, '[log]\nlevel = "debug"\n')
     assert run("config", "apply") == (
         1,
         "",
@@ -129,18 +130,33 @@ def test_a_client_alone_checks_the_whole_file_itself(run: Run, home: Path, monke
     )
 
 
+@pytest.mark.usefixtures("client_alone")
+def test_settings_that_commands_read_need_no_hub(
+    scripted: ScriptedHub, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent's machine is set up as the hub's is; that there is nothing to hand on is no failure."""
+    write(home, '[agent_auth]\nissuer = "https://sso.example.com"\naudience = "mycelium"\n')
+    scripted.play(*[answer(200, b"ok", kind="text/plain")] * 2)
+    for url in (scripted.url, "http://hub.example.com"):
+        monkeypatch.setenv("MYCELIUM_API_URL", url)
+        said = f"nothing to hand on: commands read their settings themselves, and the hub is at {url}\n"
+        assert run("config", "apply") == (0, said, "")
+        assert run("config", "apply", "--restart").status == 1
+
+
 def test_a_hub_here_that_is_not_of_this_home_is_left_alone(
     told: Told, run: Run, home: Path, scripted: ScriptedHub
 ) -> None:
     """A cluster's, say, through a forwarded port."""
     told(outcome="not running", url=None, pid=None)
+    write(home, '[log]\nlevel = "debug"\n')
     scripted.play(answer(200, b"ok", kind="text/plain"))
     assert run("config", "apply") == (
         1,
         "",
         (
             f"error: the hub at {scripted.url} is not the one of {home}: a container's, a cluster's, or another user's."
-            " Its settings are where it was started; on a cluster: helm upgrade\n"
+            " Next: change its settings where it was started (on a cluster: helm upgrade)\n"
         ),
     )
 

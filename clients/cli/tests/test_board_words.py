@@ -213,7 +213,13 @@ def test_who_is_unknown_is_named_without_a_number(run: Run, scripted: ScriptedHu
     unknown = {"slug": "handle.unregistered", "status": 403, "detail": "@nobody is not a registered agent or user"}
     scripted.play(*[answer(403, unknown)] * 2)
     refused = run("board", *words)
-    assert (refused.status, refused.err) == (4, "error: @nobody is not a registered agent or user\n")
+    assert (refused.status, refused.err) == (
+        4,
+        (
+            "error: @nobody is not a registered agent or user."
+            " Next: mycelium agent create <handle> (a person: mycelium user create <handle>)\n"
+        ),
+    )
     assert json.loads(run("board", *words, "--json").err)["status"] == 403
 
 

@@ -221,7 +221,11 @@ def test_a_text_that_looks_like_an_option_is_explained(run: Run) -> None:
 
 def test_a_missing_argument_is_one_line(run: Run) -> None:
     """Click's usage block is not printed."""
-    assert run("room", "delete") == (USAGE, "", "error: Missing argument 'NAME'. Next: mycelium room delete --help\n")
+    assert run("room", "delete") == (
+        USAGE,
+        "",
+        "error: mycelium room delete needs NAME. Next: mycelium room delete --help\n",
+    )
 
 
 def test_the_help_of_the_program_lists_every_exit_status(run: Run) -> None:

@@ -77,8 +77,13 @@ def test_an_import_is_sent_whole_also_when_the_line_was_cut(scripted: ScriptedHu
 def test_a_file_that_is_not_there_or_empty_is_one_line(run: Run, folder: Path) -> None:
     """Before anything is sent."""
     (folder / "empty").touch()
-    assert run("room", "import", "nope.gz").err == "error: nope.gz: No such file or directory\n"
-    assert run("room", "import", "empty").err == "error: empty is empty. Next: mycelium room import --help\n"
+    assert (
+        run("room", "import", "nope.gz").err
+        == "error: nope.gz: No such file or directory. Next: the same with one that is there\n"
+    )
+    assert run("room", "import", "empty").err == (
+        "error: empty is empty. Next: mycelium room export <room> -o <file>, for one that is whole\n"
+    )
 
 
 def page(messages: list[dict[str, Any]], older_before: str | None) -> bytes:

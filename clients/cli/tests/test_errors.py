@@ -92,7 +92,7 @@ def test_a_problem_can_not_write_to_the_terminal() -> None:
 def test_an_internal_error_names_its_key() -> None:
     """The hub's log has it under this key."""
     failure = failure_of_problem(500, {"detail": "a bug", "slug": "internal", "key": "k1"}, {})
-    assert failure.line() == "error: a bug (key k1, see: mycelium logs)"
+    assert failure.line() == "error: a bug (key k1). Next: mycelium logs, on the hub's machine; report what it says"
     assert failure.exit_status == 70
 
 

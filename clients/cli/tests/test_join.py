@@ -299,7 +299,10 @@ def test_leaving_takes_away_what_joining_made(
     assert run("leave").out == f"{folder} has left design review, and is @scout's no more\n"
     assert [one.name for one in folder.iterdir()] == ["below"]
     ran = run("leave")
-    assert (ran.status, ran.err) == (3, "error: neither this folder nor one above it has joined a room\n")
+    assert (ran.status, ran.err) == (
+        3,
+        "error: neither this folder nor one above it has joined a room. Next: mycelium whoami --sources\n",
+    )
     hub.play(answer(200, SCOUT))
     run("join", "abcd-efgh-jkmn", "--hub", hub.url)
     mine = folder / "below" / ".mycelium" / "mine"

@@ -149,7 +149,10 @@ def test_a_full_disk_is_one_line() -> None:
     """It is said, and counts."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ran = subprocess.run([*PROGRAM, "config", "show"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=30)
-    assert (ran.returncode, ran.stderr) == (1, b"error: No space left on device\n")
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        b"error: No space left on device. Next: free space there, then the same again\n",
+    )
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
@@ -256,5 +259,7 @@ def test_a_deletion_that_is_answered_no_is_refused_and_not_wrong_usage(scripted:
         input=b"n\n", capture_output=True, timeout=30, check=False,
     )  # fmt: skip
     assert ran.returncode == 1
-    assert ran.stdout.decode().endswith("[y/N] error: nothing was deleted\r\n")
+    assert ran.stdout.decode().endswith(
+        "[y/N] error: nothing was deleted. Next: the same with y, to delete it after all\r\n"
+    )
     assert scripted.received == []

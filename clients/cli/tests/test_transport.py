@@ -58,7 +58,7 @@ def test_json_that_no_hub_says_is_one_line(scripted: ScriptedHub, run: Run, body
 def test_a_problem_that_no_hub_has_is_one_line(scripted: ScriptedHub, run: Run, slug: object) -> None:
     """Whatever stands where the slug should."""
     scripted.play(answer(404, {"slug": slug, "detail": "no"}))
-    assert run("room", "ls") == (3, "", "error: no\n")
+    assert run("room", "ls") == (3, "", "error: no. Next: mycelium status, which tells the hub's version\n")
 
 
 @pytest.mark.parametrize("cursors", [["a", "b", "a"], ["a", "b", "c", "d"]])

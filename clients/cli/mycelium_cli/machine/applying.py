@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mycelium_cli import config, context
+from mycelium_cli import config, context, setting_values
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.doctor import settings
@@ -37,12 +37,12 @@ def apply(here: Here, *, restart: bool) -> None:
     if own or told["wrong"]:
         raise _wrong(here, [*own, *told["wrong"]])
     if told["outcome"] == "not running":
-        _refuse_elsewhere(here)
-    if program is None:
+        told |= _elsewhere(here, restart=restart)
+    if program is None and told["outcome"] == "not running":
         hub.program()  # says why
     if told["outcome"] in {"refused", "lost"}:
         status = REFUSED if told["outcome"] == "refused" else UNREACHABLE
-        raise Failure(told["reason"], exit_status=status, hint=told["next"] or "")
+        raise Failure(told["reason"], exit_status=status, hint=told["next"] or "mend that, then mycelium config apply")
     here.out.answer({name: value for name, value in told.items() if name not in {"wrong", "reason"}}, draw_applied)
 
 
@@ -83,17 +83,27 @@ def _wrong(here: Here, rows: list[Row]) -> Failure:
     return Failure(cause, exit_status=USAGE, problem={"items": rows}, hint="mend that, then mycelium config apply")
 
 
-def _refuse_elsewhere(here: Here) -> None:
-    """A hub that is not of this home can't be told from here."""
+def _elsewhere(here: Here, *, restart: bool) -> Row:
+    """A hub that is not of this home can't be told from here. There is no need while the file has nothing for it."""
     if hub_runs():
-        return
+        return {}
     url = str(context.hub_url().value)
     if not is_local(url):
         cause = f"the hub at {url} is on another machine, and takes its settings there"
-        raise Failure(cause, hint="ask its operator to run mycelium config apply on it")
-    if here.hub().answers():
+        failure = Failure(cause, hint="ask its operator to run mycelium config apply on it")
+    elif here.hub().answers():
         cause = f"the hub at {url} is not the one of {config.home()}: a container's, a cluster's, or another user's"
-        raise Failure(f"{cause}. Its settings are where it was started; on a cluster: helm upgrade")
+        failure = Failure(cause, hint="change its settings where it was started (on a cluster: helm upgrade)")
+    else:
+        return {}
+    if restart or _has_something_for_a_hub():
+        raise failure
+    return {"outcome": "elsewhere", "home": config.home(), "url": url, "changed": [], "overruled": [], "next": None}
+
+
+def _has_something_for_a_hub() -> bool:
+    known = setting_values.known()
+    return any(known[key].scope == "hub" for key in settings.flat(config.read_file()) if key in known)
 
 
 def draw_applied(told: Document, _paint: Paint) -> Iterator[str]:
@@ -107,6 +117,7 @@ def draw_applied(told: Document, _paint: Paint) -> Iterator[str]:
     yield {
         "not running": f"no hub runs on {clean_line(told['home'])}; mycelium up will use these settings",
         "same": f"the hub at {where} runs with these settings; nothing was touched",
+        "elsewhere": f"nothing to hand on: commands read their settings themselves, and the hub is at {where}",
         "applied": f"the hub was started again and answers at {where}",
     }.get(str(told["outcome"]), clean_line(told["outcome"]))
 

@@ -43,11 +43,11 @@ def _read(file: str) -> str:
     with open(file, "rb") as opened:
         content = opened.read(_LARGEST_FILE + 1)
     if len(content) > _LARGEST_FILE:
-        raise usage(f"{file} is larger than {_LARGEST_FILE // 1024 // 1024} MB")
+        raise usage(f"{file} is larger than {_LARGEST_FILE // 1024 // 1024} MB", "split it, and set each part")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise usage(f"{file} is not UTF-8 (byte {error.start})") from None
+        raise usage(f"{file} is not UTF-8 (byte {error.start})", f"mend {file}") from None
 
 
 def fields_of(typed: tuple[str, ...]) -> dict[str, str | None]:

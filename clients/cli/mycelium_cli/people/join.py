@@ -110,7 +110,11 @@ def leave(here: Here) -> None:
     """
     place = next((one for one in joining.places() if os.path.lexists(one)), None)
     if place is None:
-        raise Failure("neither this folder nor one above it has joined a room", exit_status=NOT_FOUND)
+        raise Failure(
+            "neither this folder nor one above it has joined a room",
+            exit_status=NOT_FOUND,
+            hint="mycelium whoami --sources",
+        )
     try:
         before: Joined | None = joining.read(place)
     except Failure:

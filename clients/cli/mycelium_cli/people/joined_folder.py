@@ -141,7 +141,7 @@ class Folder:
         try:
             os.unlink(self.file)
         except OSError as error:
-            raise Failure(f"cannot remove {self.file}: {error.strerror}") from None
+            raise Failure(f"cannot remove {self.file}: {error.strerror}", hint=f"rm {self.file}") from None
         with suppress(OSError):
             if os.listdir(self.inner) == [_IGNORE] and self._is_ignored():
                 self._remove(self._ignore)

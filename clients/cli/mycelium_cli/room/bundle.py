@@ -94,7 +94,7 @@ def whole(path: str) -> int:
             for text in file:
                 last = text
     except (EOFError, OSError, ValueError) as error:
-        raise Failure(f"the bundle is not whole ({error}); nothing was written") from None
+        raise Failure(f"the bundle is not whole ({error}); nothing was written", hint="the same again") from None
     facts = ending(last)
     if facts is None:
         raise Failure("the bundle has no end; nothing was written", hint="the same again")
@@ -137,7 +137,7 @@ def import_(here: Here, *, name: str | None, path: str) -> None:
         kind = "application/gzip" if file.read(len(_GZIP)) == _GZIP else "application/x-ndjson"
         size = file.seek(0, os.SEEK_END)
         if size == 0:
-            raise usage(f"{path} is empty")
+            raise usage(f"{path} is empty", "mycelium room export <room> -o <file>, for one that is whole")
         answer = here.hub().upload(
             api_path("rooms", "import"), {"name": name}, file, size=size, kind=kind, timeout_s=_IMPORT_WITHIN_S
         )

@@ -115,7 +115,8 @@ def _write_memory(hub: Hub, name: str, folder: str) -> int:
     for key in keys:
         parts = key.split("/")
         if "\\" in key or "\0" in key or any(part in {"", ".", ".."} for part in parts):
-            raise Failure(f'the hub has a memory "{clean_line(key)}", which is no file name', exit_status=UNREACHABLE)
+            cause = f'the hub has a memory "{clean_line(key)}", which is no file name'
+            raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium whoami --sources, to see which hub it is")
         path = os.path.join(folder, *parts) + ".md"
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "w", encoding="utf-8", newline="") as file:

@@ -121,7 +121,7 @@ def delete(here: Here, name: str, *, yes: bool) -> None:
     On a terminal it asks first. It can't be undone.
     """
     if not yes and sys.stdin.isatty() and not _confirmed(name):
-        raise Failure("nothing was deleted")
+        raise Failure("nothing was deleted", hint="the same with y, to delete it after all")
     here.hub().write("DELETE", api_path("rooms", name))
     stored = config.from_file("rooms.active")
     if stored is not None and stored.value == name:

@@ -111,7 +111,8 @@ def refusal(said: Said, form: Mapping[str, str]) -> str:
 
 def _exchange(url: str, headers: dict[str, str], body: bytes | None, answer_s: float) -> Said:
     if not is_address(url):
-        raise Failure(f"the issuer can't be asked at {clean_line(url)[:_LONGEST_SAID]}, which is no address")
+        cause = f"the issuer can't be asked at {clean_line(url)[:_LONGEST_SAID]}, which is no address"
+        raise Failure(cause, hint="mycelium doctor")
     place = urlsplit(url)
     target = (place.path or "/") + (f"?{place.query}" if place.query else "")
     line = Line(f"{place.scheme}://{place.netloc}")
