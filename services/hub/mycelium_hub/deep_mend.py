@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mycelium_hub.deep_store import Damage
 from mycelium_hub.home import Home
-from mycelium_kernel import tables
+from mycelium_kernel import table_file
 
 NEXT = "mycelium down && mycelium doctor --deep --fix && mycelium up"
 
@@ -40,7 +40,7 @@ def _mend_store(home: Home, damage: Damage) -> None:
 
 def _mend_tables(home: Home, path: Path) -> None:
     if home.owner() is not None:
-        tables.condemn(path)
+        table_file.condemn(path)
         return
     with home.owned():
-        tables.remove(path)
+        table_file.remove(path)

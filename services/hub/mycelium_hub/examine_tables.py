@@ -12,7 +12,7 @@ from mycelium_hub.examine_log import Told
 from mycelium_hub.finding import NOTE, OK, WRONG, Finding
 from mycelium_hub.home import Home
 from mycelium_hub.services import projections
-from mycelium_kernel import tables
+from mycelium_kernel import table_file
 
 LAG_FEW = 1_000  # facts that were stored while this looked are no lag
 
@@ -55,4 +55,4 @@ def _look(home: Home, path: Path, name: str, told: Told | None, last: int | None
 def _remove(home: Home, path: Path) -> None:
     """They come back from the log. Never under a running hub."""
     with home.owned():
-        tables.remove(path)
+        table_file.remove(path)

@@ -17,7 +17,8 @@ from mycelium_kernel.applier import Applier
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Unavailable, words
 from mycelium_kernel.service import Projection
-from mycelium_kernel.tables import Tables, is_damage
+from mycelium_kernel.table_file import is_damage
+from mycelium_kernel.tables import Tables
 from mycelium_kernel.tail import RawFact, Tail
 
 # Turns of the event loop that the tables wait for more facts: live readers in the same process come first (measured:

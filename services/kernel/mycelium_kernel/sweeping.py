@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.projector import Projector
 from mycelium_kernel.service import Projection
-from mycelium_kernel.tables import Tables, is_damage
+from mycelium_kernel.table_file import is_damage
+from mycelium_kernel.tables import Tables
 
 LOOK_S, PAUSE_S = 0.5, 0.001  # between looks, and between steps, in which others are served
 ROWS = 100  # that one step deletes at most

@@ -7,7 +7,6 @@ Written by the projector only; commands and queries read. Runs in the event loop
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import heapq
 import logging
 import sqlite3
@@ -18,35 +17,13 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from mycelium_kernel import subjects
+from mycelium_kernel import subjects, table_file
 from mycelium_kernel.errors import Unavailable
 from mycelium_kernel.service import Entity, Projection
 
 S = TypeVar("S", bound=Message)
 LOGGER = logging.getLogger(__name__)
 
-KERNEL_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- The state of every entity and the sequence of its last fact: what commands decide from.
-CREATE TABLE entity (subject TEXT PRIMARY KEY, sequence INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
--- Which fact answered which key, for repeats that come later than the log's own window.
-CREATE TABLE answered (
-  sequence INTEGER PRIMARY KEY, actor TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, room_id TEXT NOT NULL,
-  UNIQUE (actor, key)
-);
-CREATE INDEX answered_room ON answered (room_id);
--- The facts of rooms in order, for watchers that missed some.
-CREATE TABLE feed (sequence INTEGER PRIMARY KEY, room_id TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
-CREATE INDEX feed_room ON feed (room_id, sequence);
--- A hash for every fact that was read, each over the one before it in its room (`chain`).
-CREATE TABLE chain (
-  room_id TEXT NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (room_id, sequence)
-) WITHOUT ROWID;
--- Rooms that were erased; later facts of them are ignored. `state` says what is left of it in this file (`sweeping`).
-CREATE TABLE erased (room_id TEXT PRIMARY KEY, state INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX erased_left ON erased (state) WHERE state < 2;
-"""
-KERNEL_VERSION = 3
 LAST_SEQUENCE = 2**63 - 1
 PAGE_BYTES = 512 * 1024  # a page of an answer ends here; what does not fit is on the next one
 KEPT_FACTS = 1_000_000  # how many facts back a watcher can resume, and a repeat still gets the first answer
@@ -87,12 +64,12 @@ class Tables:
 
         They are made anew when they are missing, unreadable, of another schema, or of another log than `epoch`.
         """
-        if path is None or _condemned(path).exists():
+        if path is None or table_file.is_condemned(path):
             return cls.anew(path, projection, epoch)
         connection = None
         try:
-            connection = _connect(str(path))
-            if _is_current(connection, projection, epoch):
+            connection = table_file.connect(path)
+            if table_file.is_current(connection, projection, epoch):
                 return cls(path, projection, epoch, connection)
         except sqlite3.DatabaseError as error:
             LOGGER.warning("tables %s can't be read (%s): built again from the log", path.name, error)
@@ -104,10 +81,9 @@ class Tables:
     def anew(cls, path: Path | None, projection: Projection, epoch: str) -> Tables:
         """Make empty tables at `path`, in place of whatever is there."""
         if path is not None:
-            remove(path)
-        connection = _connect(":memory:" if path is None else str(path))
-        connection.executescript(_schema(projection))
-        connection.execute("INSERT INTO meta VALUES ('schema', ?), ('epoch', ?)", (_schema_mark(projection), epoch))
+            table_file.remove(path)
+        connection = table_file.connect(path)
+        table_file.make(connection, projection, epoch)
         return cls(path, projection, epoch, connection)
 
     def rebuild(self) -> None:
@@ -153,7 +129,7 @@ class Tables:
 
     def _check_damage(self, error: Exception) -> None:
         """Tell a reader of a damaged file to come back: it is built again meanwhile."""
-        if is_damage(error):
+        if table_file.is_damage(error):
             self.on_damage(error)
             raise Unavailable("the tables are damaged and are being built again") from error
 
@@ -252,7 +228,7 @@ class Tables:
         if self._path is None:
             yield self
             return
-        other = Tables(self._path, self._projection, self._epoch, _connect(str(self._path)))
+        other = Tables(self._path, self._projection, self._epoch, table_file.connect(self._path))
         try:
             yield other
         finally:
@@ -271,62 +247,12 @@ class Tables:
     @property
     def is_condemned(self) -> bool:
         """Whether somebody has found that what they hold is not what the log says."""
-        return self._path is not None and _condemned(self._path).exists()
+        return self._path is not None and table_file.is_condemned(self._path)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
 
-def condemn(path: Path) -> None:
-    """Have the running service make its tables again."""
-    _condemned(path).touch(mode=0o600)
-
-
-def remove(path: Path) -> None:
-    """Take the tables away; they come back from the log. Not while a service has them open."""
-    for each in (*(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")), _condemned(path)):
-        each.unlink(missing_ok=True)
-
-
-def _condemned(path: Path) -> Path:
-    return path.with_name(path.name + "-condemned")
-
-
-def is_damage(error: Exception) -> bool:
-    """Whether an error says that the file itself is broken, not that a statement is wrong or the disk full."""
-    return type(error) is sqlite3.DatabaseError
-
-
 def _ignore(_error: Exception) -> None:
     return
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, cached_statements=512, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        # Not FULL: the log is what must survive a loss of power; the tables catch up from wherever they are.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA secure_delete = ON")  # erased text must not stay in free pages
-        connection.execute("PRAGMA cache_size = -65536")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _schema(projection: Projection) -> str:
-    return KERNEL_SCHEMA + "".join(schema.read_text(encoding="utf-8") for schema in projection.schemas)
-
-
-def _schema_mark(projection: Projection) -> str:
-    digest = hashlib.sha256(_schema(projection).encode()).hexdigest()[:16]
-    return f"{KERNEL_VERSION}.{projection.version}.{digest}"
-
-
-def _is_current(connection: sqlite3.Connection, projection: Projection, epoch: str) -> bool:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-        return False
-    meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    return meta.get("schema") == _schema_mark(projection) and meta.get("epoch") == epoch
