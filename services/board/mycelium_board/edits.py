@@ -13,7 +13,7 @@ from mycelium.memory.v1 import events_pb2 as memory_pb2
 from mycelium.memory.v1 import moves_pb2
 from mycelium.memory.v1 import views_pb2 as memory_views_pb2
 from mycelium_board import entries
-from mycelium_board.model import BLOCKED, CLOSED
+from mycelium_board.model import Standing
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Stored
 from mycelium_kernel.tables import Tables
@@ -23,7 +23,7 @@ Event = memory_pb2.DocumentWritten | memory_pb2.DocumentRemoved
 
 
 @dataclass(frozen=True)
-class Seen:
+class Seen(Standing):
     """A task as a version of its document has it; `moved`: its last move that is on the way there, and its end."""
 
     key: str
@@ -34,16 +34,6 @@ class Seen:
     assignee: str
     blocked_by: str
     moved: tuple[str, int, int] = ("", 0, 0)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the document says that nothing is left to do."""
-        return self.status in CLOSED
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether the document says that it waits for something outside the board."""
-        return not self.is_closed and (self.status == BLOCKED or bool(self.blocked_by))
 
 
 def before(tables: Tables, room_id: str, document_id: str) -> Seen | None:

@@ -35,18 +35,11 @@ LAST_MOVES = (
 )
 
 
-@dataclass(frozen=True)
-class Task:
-    """A task's document as the tables have it."""
+class Standing:
+    """What two fields of a task say of it, whoever has them."""
 
-    document_id: str
-    key: str
-    thread: str
-    title: str
-    status: str  # after every move, whether or not the document has it by now
-    kind: str = ""
-    assignee: str = ""
-    blocked_by: str = ""
+    status: str
+    blocked_by: str
 
     @property
     def is_closed(self) -> bool:
@@ -57,6 +50,20 @@ class Task:
     def is_blocked(self) -> bool:
         """Whether it waits for something outside the board."""
         return not self.is_closed and (self.status == BLOCKED or bool(self.blocked_by))
+
+
+@dataclass(frozen=True)
+class Task(Standing):
+    """A task's document as the tables have it."""
+
+    document_id: str
+    key: str
+    thread: str
+    title: str
+    status: str  # after every move, whether or not the document has it by now
+    kind: str = ""
+    assignee: str = ""
+    blocked_by: str = ""
 
 
 def closes(event: events_pb2.TaskMoved) -> bool:
