@@ -11,9 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,7 @@ from mycelium_memory import model, tree_lock, tree_watch
 from mycelium_memory.tree_compare import Slot
 from mycelium_memory.tree_disk import Illegal
 from mycelium_memory.tree_kept import Attic
+from mycelium_memory.tree_pending import Pending
 from mycelium_memory.tree_settle import Settler
 from mycelium_memory.tree_store import Store
 from mycelium_memory.tree_swap import document_of
@@ -63,33 +62,13 @@ def keeper(root: Path) -> Callable[[Runtime], Awaitable[None]]:
     return tree
 
 
-@dataclass
-class _Pending:
-    """Where to look."""
-
-    everything: bool = True
-    paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by room's id
-    slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
-    documents: dict[tuple[str, str], int] = field(default_factory=dict)  # with the place of the fact that told of it
-    created: set[str] = field(default_factory=set)  # rooms that were made under our eyes: whatever comes is new
-
-    def add(self, other: _Pending) -> None:
-        """Look there, too."""
-        self.everything |= other.everything
-        for room_id, paths in other.paths.items():
-            self.paths[room_id] |= paths
-        self.slots = {**other.slots, **self.slots}
-        self.documents = {**other.documents, **self.documents}
-        self.created |= other.created
-
-
 class Tree:
     """The tree, while one process keeps it."""
 
     def __init__(self, runtime: Runtime, store: Store, root: Path) -> None:
         assert runtime.tables is not None
         self._runtime, self._store, self._root, self._tables = runtime, store, root, runtime.tables
-        self._pending = _Pending()
+        self._pending = Pending()
         self._wake = asyncio.Event()
         self._wake.set()
         self._attic = Attic(store, self._rescue)
@@ -180,7 +159,7 @@ class Tree:
     async def _turn(self) -> None:
         """Look at all that is to be looked at."""
         assert self._runtime.projector is not None
-        pending, self._pending = self._pending, _Pending(everything=False)
+        pending, self._pending = self._pending, Pending(everything=False)
         try:
             await self._runtime.projector.wait(self._sequence)  # what comes meanwhile is for the next turn
         except Unavailable:
@@ -202,7 +181,7 @@ class Tree:
                 continue
             await self._look(found, paths)
 
-    async def _settle(self, pending: _Pending) -> None:
+    async def _settle(self, pending: Pending) -> None:
         """Settle single documents."""
         documents = dict(pending.documents)
         slots = {place: slot for place, slot in pending.slots.items() if self._room(place[0])}
