@@ -206,14 +206,13 @@ def _place(loaded: Holding) -> dict[str, str]:
 
 def _lost(loaded: Holding, held: views_pb2.Lease | None) -> Refusal:
     """The refusal of a token that is not current: whoever shows it has not held the task all the time since."""
-    who = f"@{held.holder} holds it now" if held else "nobody holds it now"
+    now = f"@{held.holder} holds it now" if held else "nobody holds it now"
+    next_command = f"mycelium board claim {_named(loaded)}"
+    if loaded.task.is_closed:  # a claim would be refused, too
+        now, next_command = f"it is {loaded.task.status}", _reopening(loaded)
     extras = {"holder": held.holder} if held else {}
-    return Refusal(
-        "lease.lost",
-        f"the claim of {loaded.task.key} that this token is of has ended; {who}",
-        next=f"mycelium board claim {_named(loaded)}",
-        **extras,
-    )
+    detail = f"the claim of {loaded.task.key} that this token is of has ended; {now}"
+    return Refusal("lease.lost", detail, next=next_command, **extras)
 
 
 def _none(loaded: Holding) -> Refusal:
@@ -223,8 +222,11 @@ def _none(loaded: Holding) -> Refusal:
 
 def closed(loaded: Holding) -> Refusal:
     """The refusal of a task with nothing left to do."""
-    next_command = f"mycelium memory set {_named(loaded)} -m status=open"
-    return Refusal("task.closed", f"{loaded.task.key} is {loaded.task.status}", next=next_command)
+    return Refusal("task.closed", f"{loaded.task.key} is {loaded.task.status}", next=_reopening(loaded))
+
+
+def _reopening(loaded: Holding) -> str:
+    return f"mycelium memory set {_named(loaded)} -m status=open"
 
 
 def _named(loaded: Holding) -> str:

@@ -131,7 +131,7 @@ def _keys(kind: str, title: str, context: Context) -> list[str]:
 
 def slug(title: str) -> str:
     """The words of a title in plain letters and digits, with dashes between; empty when nothing is left."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
     whole = "-".join(re.findall(r"[a-z0-9]+", plain.replace("'", "")))
     return (
         whole if len(whole) <= KEY_CHARACTERS else whole[:KEY_CHARACTERS].rpartition("-")[0] or whole[:KEY_CHARACTERS]

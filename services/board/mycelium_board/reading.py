@@ -17,24 +17,24 @@ NOTHING = ("false", "null", "none", "0", "0.0", "{}")  # what a task that waits 
 
 def status(value: object) -> str:
     """The stage of a task: one that the board knows, or the word of the room's own; the first of several."""
-    first = next(_texts(value), "")
+    first = next(texts(value), "")
     plain = first.lower().replace(" ", "_").replace("-", "_")
     return CLOSED[0] if plain in DONE else plain if plain in KNOWN else first
 
 
 def word(value: object) -> str:
     """The first text of a field."""
-    return next(_texts(value), "")
+    return next(texts(value), "")
 
 
 def blocked_by(value: object) -> str:
     """What a task waits for outside the board; empty when that is nothing."""
-    return ", ".join(text for text in _texts(value) if text.lower() not in NOTHING)
+    return ", ".join(text for text in texts(value) if text.lower() not in NOTHING)
 
 
 def handles(value: object) -> str:
     """Whom a task is for: handles between commas, each once."""
-    return ", ".join(dict.fromkeys(one for text in _texts(value) for one in _named(text)))
+    return ", ".join(dict.fromkeys(one for text in texts(value) for one in _named(text)))
 
 
 def _named(text: str) -> Iterator[str]:
@@ -43,7 +43,7 @@ def _named(text: str) -> Iterator[str]:
             yield handle
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts(value: object) -> Iterator[str]:
     """Each text in a field that says something."""
     waiting = [value]
     while waiting:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from mycelium.board.v1 import views_pb2
-from mycelium_board import options
-from mycelium_board.projection import text_of
+from mycelium_board import options, reading
 from mycelium_kernel import clock
 from mycelium_kernel.errors import Refusal
 
@@ -18,7 +19,7 @@ COLUMNS = """task.document_id, task.key, thread, title, iif(moved_status != '', 
 NONE = "-"  # the group of the rows that don't have the field
 NAMES = (
     "key", "title", "status", "kind", "assignee", "holder", "blocked_by", "version", "created_by", "updated_by",
-    "ready", "waits_for", "parent", "parts", "options",
+    "ready", "reason", "waits_for", "cycle", "parent", "parts", "options", "created_at", "updated_at", "expires_at",
 )  # fmt: skip
 SOURCE = "memory"  # of each row here
 OF_THREADS = ("thread", "episode")  # shown on the row; they are the thread's, and no field of the task
@@ -76,9 +77,12 @@ def groups(row: views_pb2.Row, field: str) -> list[str]:
 
 def _own(row: views_pb2.Row, field: str) -> object:
     value = getattr(row, field)
+    if isinstance(value, Timestamp):
+        return clock.rfc3339(clock.to_millis(value)) if row.HasField(field) else ""  # type: ignore[arg-type]
+    if field == "assignee":
+        return value.split(", ")
     return value if isinstance(value, str | int) else list(value)
 
 
 def _values(value: object) -> list[str]:
-    each = value if isinstance(value, list) else [value]
-    return [text for text in dict.fromkeys(map(text_of, each)) if text]
+    return list(dict.fromkeys(reading.texts(value)))

@@ -151,7 +151,9 @@ def test_anybody_may_resolve_and_the_claim_ends(board: Hub) -> None:
     done = board.resolve(KEY, "builder")
     assert done.held_by == "sec"
     board.refused("task.closed", claiming())
-    board.refused("lease.lost", service_pb2.RenewClaimRequest(room="demo", task=KEY, token=claim.token))
+    late = board.refused("lease.lost", service_pb2.RenewClaimRequest(room="demo", task=KEY, token=claim.token))
+    assert late.detail == f"the claim of {KEY} that this token is of has ended; it is resolved"
+    assert late.next == f"mycelium memory set {KEY} --room demo -m status=open", "a claim would be refused"
     board.task(KEY, status="resolved", move=len(board.facts))
     board.refused("task.closed", claiming(), "builder")
     board.task(KEY, status="open")

@@ -159,6 +159,23 @@ def test_rows_say_under_which_values_of_a_field_they_stand() -> None:
     assert grouped("ready") == {"work/a": ["true"], "work/b": ["false"]}
     assert grouped("version") == {"work/a": ["1"], "work/b": ["1"]}
     assert grouped("parts") == {"work/a": ["-"], "work/b": ["-"]}
+    assert grouped("reason") == {"work/a": ["-"], "work/b": ["held by @builder until 2026-01-05T12:30:00.000Z"]}
+    assert grouped("expires_at") == {"work/a": ["-"], "work/b": ["2026-01-05T12:30:00.000Z"]}
+    assert grouped("updated_at") == {key: ["2026-01-05T12:00:00.000Z"] for key in ("work/a", "work/b")}
+
+
+def test_several_values_are_several_groups_however_they_are_written() -> None:
+    """As a list, as text that is one, as handles between commas; one is counted once."""
+    board = Hub()
+    board.task("work/a", assignee="@Sec, scout", squad='["red", "blue", "red"]')
+    board.task("work/b", assignee=["@sec", "builder"], squad=[["red"], "{}"])
+
+    def grouped(field: str) -> list[list[str]]:
+        found = asked(board, filter=service_pb2.FILTER_ALL, group=field)
+        return [list(row.group) for row in sorted(found.rows, key=lambda row: row.key)]
+
+    assert grouped("assignee") == [["sec", "scout"], ["sec", "builder"]]
+    assert grouped("squad") == [["red", "blue"], ["red", "{}"]]
 
 
 def test_a_row_of_no_document_can_t_be_changed() -> None:
@@ -203,6 +220,7 @@ def test_what_can_t_be_read_is_refused(wrong: dict[str, Any]) -> None:
         ("Ship passkey login", "ship-passkey-login"),
         ("Don't panic!", "dont-panic"),
         ("Café über alles", "cafe-uber-alles"),
+        ("Größe in Straßen", "grosse-in-strassen"),
         ("🚀", ""),
         ("x" * 70, "x" * 60),
         ("many words " * 10, "many-words-many-words-many-words-many-words-many-words-many"),

@@ -12,7 +12,8 @@ NONE = "-"
 NO_TASK = "an active member, no task"
 A_RUN = "a run of an engine, no task"
 RUNNING = "running"
-OWN = ("key", "title", "status", "kind", "created_by", "updated_by")  # fields of such a row that it can be grouped by
+# Fields of such a row that it can be grouped by.
+OWN = ("key", "title", "status", "kind", "reason", "created_by", "created_at", "updated_by", "updated_at")
 
 
 def row(view: views_pb2.Row) -> Json:

@@ -17,6 +17,10 @@ OF_ROWS = (
     "parent",
     "parts",
     "waits_for",
+    "reason",
+    "cycle",
+    "options",
+    "expires_at",
 )  # each may be nobody's or nothing
 HANDLES = ("assignee", "holder", "owner", "created_by", "updated_by")  # fields whose values are handles
 CLOSED = ("resolved", "dismissed")
