@@ -156,7 +156,7 @@ def test_a_hub_here_that_is_not_of_this_home_is_left_alone(
         "",
         (
             f"error: the hub at {scripted.url} is not the one of {home}: a container's, a cluster's, or another user's."
-            " Its settings are where it was started; on a cluster: helm upgrade\n"
+            " Next: change its settings where it was started (on a cluster: helm upgrade)\n"
         ),
     )
 

@@ -42,7 +42,7 @@ def apply(here: Here, *, restart: bool) -> None:
         hub.program()  # says why
     if told["outcome"] in {"refused", "lost"}:
         status = REFUSED if told["outcome"] == "refused" else UNREACHABLE
-        raise Failure(told["reason"], exit_status=status, hint=told["next"] or "")
+        raise Failure(told["reason"], exit_status=status, hint=told["next"] or "mend that, then mycelium config apply")
     here.out.answer({name: value for name, value in told.items() if name not in {"wrong", "reason"}}, draw_applied)
 
 
@@ -93,7 +93,7 @@ def _elsewhere(here: Here, *, restart: bool) -> Row:
         failure = Failure(cause, hint="ask its operator to run mycelium config apply on it")
     elif here.hub().answers():
         cause = f"the hub at {url} is not the one of {config.home()}: a container's, a cluster's, or another user's"
-        failure = Failure(f"{cause}. Its settings are where it was started; on a cluster: helm upgrade")
+        failure = Failure(cause, hint="change its settings where it was started (on a cluster: helm upgrade)")
     else:
         return {}
     if restart or _has_something_for_a_hub():
