@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mycelium_gateway import app, openapi, problems
+from mycelium_gateway import app, openapi, slugs
 from mycelium_gateway.origin import Names
 from mycelium_gateway.service import VERSION
 
@@ -66,7 +66,7 @@ def test_every_declared_slug_is_in_the_table() -> None:
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
                 for slug in re.findall(r"`([a-z_.]+)`", answer["description"]):
-                    assert problems.SLUGS[slug].status == int(status), f"{name}: {slug}"
+                    assert slugs.SLUGS[slug].status == int(status), f"{name}: {slug}"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
@@ -98,7 +98,7 @@ def test_an_example_of_a_problem_is_one_of_the_table(example: Path) -> None:
     """Title and status are the slug's."""
     body = read(example)["response"].get("body", {})
     if "slug" in body:
-        entry = problems.SLUGS[body["slug"]]
+        entry = slugs.SLUGS[body["slug"]]
         assert (body["status"], body["title"]) == (entry.status, entry.title)
         assert read(example)["response"]["status"] == entry.status
 

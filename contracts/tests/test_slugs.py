@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from mycelium_gateway.problems import SLUGS
+from mycelium_gateway.slugs import SLUGS
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mycelium_gateway.problems import SLUGS
+from mycelium_gateway.slugs import SLUGS
 
 
 def table() -> str:

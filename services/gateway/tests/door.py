@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 from jsonschema import Draft202012Validator
 
-from mycelium_gateway import problems
+from mycelium_gateway import problems, slugs
 
 CONTRACT = Path(__file__).parents[3] / "contracts" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(CONTRACT.read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ async def check(response: httpx2.Response) -> None:
     if media == problems.MEDIA_TYPE:
         schema: dict[str, Any] = {"$ref": "#/components/schemas/Problem"}
         assert body["status"] == response.status_code
-        assert problems.SLUGS[body["slug"]].status == body["status"]
+        assert slugs.SLUGS[body["slug"]].status == body["status"]
         if operation:
             declared = operation["responses"][str(response.status_code)]["description"]
             assert f"`{body['slug']}`" in declared, f"{body['slug']} is not declared for {operation['operationId']}"

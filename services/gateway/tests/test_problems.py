@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from mycelium_gateway import problems, reference
+from mycelium_gateway import problems, reference, slugs
 from mycelium_kernel.errors import DeadlinePassed, Internal, Refusal, StoreFull, Unavailable
 
 STATUSES = {401, 403, 404, 405, 408, 409, 412, 413, 422, 429, 431, 500, 503, 507}
@@ -15,7 +15,7 @@ STATUSES = {401, 403, 404, 405, 408, 409, 412, 413, 422, 429, 431, 500, 503, 507
 
 def test_every_slug_has_a_status_a_sentence_and_a_remedy() -> None:
     """The table is what the reference page and every document are made of."""
-    for name, slug in problems.SLUGS.items():
+    for name, slug in slugs.SLUGS.items():
         assert slug.status in STATUSES, name
         assert slug.title, name
         assert slug.remedy.endswith("."), name
@@ -71,4 +71,4 @@ def test_the_reference_has_a_row_for_every_slug() -> None:
     """`python -m mycelium_gateway.reference` prints the page."""
     table = reference.table()
 
-    assert all(f"| `{name}` | {slug.status} |" in table for name, slug in problems.SLUGS.items())
+    assert all(f"| `{name}` | {slug.status} |" in table for name, slug in slugs.SLUGS.items())
