@@ -4,23 +4,19 @@ Every write carries an `Idempotency-Key`. When the line is cut the same request 
 same key, so the hub does it once; when nothing ever left, the command fails at once and says so.
 """
 
-import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from mycelium_cli import wire
 from mycelium_cli.errors import UNREACHABLE, Failure, usage
 from mycelium_cli.output import note
-from mycelium_cli.problems import Answer, Document, cut, failure_of_answer, honest, of_a_hub, stranger, unreached
+from mycelium_cli.problems import Answer, cut, failure_of_answer, honest, unreached
 from mycelium_cli.transport import Cut, Line, Request, Unreached
-
-if TYPE_CHECKING:
-    from http.client import HTTPResponse
 
 ANSWER_TIMEOUT_S = 30.0
 RETRY_BUDGET_S = 10.0
@@ -29,11 +25,8 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _WHOLE_WITHIN_S = 60.0  # from an answer's first byte to its last
 _MOST_PAGES = 10_000
-_LARGEST_ANSWER = 64 * 1024 * 1024
 
 _PATIENCE = {429, 503, 507}  # too many requests, not ready, disk full: nothing was done
-
-_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 Query = Mapping[str, str | int | list[str] | None]
 
@@ -72,12 +65,6 @@ def api_path(*parts: str) -> str:
 def new_key() -> str:
     """A key that nobody has used."""
     return os.urandom(16).hex()
-
-
-def _traceparent() -> str:
-    """This command's place in a trace: the caller's trace when there is one, so a whole run shows as one."""
-    given = _TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
-    return f"00-{given[1] if given else os.urandom(16).hex()}-{os.urandom(8).hex()}-01"
 
 
 class Hub:
@@ -184,11 +171,11 @@ class Hub:
         headers = self.headers() | {"Idempotency-Key": key}
         if body is None:
             return Request(method, path, headers)
-        return Request(method, path, headers | {"Content-Type": "application/json"}, _encoded(body))
+        return Request(method, path, headers | {"Content-Type": "application/json"}, wire.encoded(body))
 
     def headers(self) -> dict[str, str]:
         """Who calls, in which session, as part of which trace."""
-        found = {"Accept": "application/json", "User-Agent": "mycelium-cli", "traceparent": _traceparent()}
+        found = {"Accept": "application/json", "User-Agent": "mycelium-cli", "traceparent": wire.traceparent()}
         if self.caller.handle:
             found["Mycelium-Handle"] = self.caller.handle
         if self.caller.session:
@@ -219,7 +206,7 @@ class Hub:
             line.close()
             response = line.ask(again, quiet_s)
         if response.status != 200:
-            answer = self._read(line, response)
+            answer = wire.answer(self.url, line, response)
             raise self._failure(answer)
         return line, response
 
@@ -252,7 +239,7 @@ class Hub:
         if answer.status == 401 and (again := self._proven_anew(request)):
             answer = self._asked(again, timeout_s)
         if answer.status in _PATIENCE:
-            raise _Again(self._failure(answer), _retry_after(answer))
+            raise _Again(self._failure(answer), wire.retry_after(answer))
         if answer.status >= 300:
             raise self._failure(answer)
         return answer
@@ -268,39 +255,11 @@ class Hub:
     def _asked(self, request: Request, timeout_s: float) -> Answer:
         line = Line(self.url)
         begun_s = time.monotonic()
-        self._say(f"> {request.method} {self.url}{request.target} {_shown_headers(request.headers)}")
-        answer = self._read(line, line.ask(request, timeout_s, timeout_s + _WHOLE_WITHIN_S))
+        self._say(f"> {request.method} {self.url}{request.target} {wire.shown_headers(request.headers)}")
+        answer = wire.answer(self.url, line, line.ask(request, timeout_s, timeout_s + _WHOLE_WITHIN_S))
         took_ms = (time.monotonic() - begun_s) * 1000
         self._say(f"< {answer.status} in {took_ms:.0f} ms, sequence {answer.headers.get('mycelium-sequence', '-')}")
         return answer
-
-    def _read(self, line: Line, response: "HTTPResponse") -> Answer:
-        from http.client import HTTPException
-
-        try:
-            content = response.read(_LARGEST_ANSWER)
-        except (OSError, HTTPException) as error:
-            raise Cut(line.too_slow or type(error).__name__) from error
-        else:
-            if line.too_slow:
-                raise Cut(line.too_slow)
-            if response.length:
-                raise Cut("half an answer")
-        finally:
-            line.close()
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        if not content:
-            return Answer(response.status, None, headers)
-        try:
-            document = json.loads(content, object_hook=Document)
-        except (ValueError, RecursionError):
-            document = None
-        if isinstance(document, dict) and (response.status >= 300 or of_a_hub(document)):
-            return Answer(response.status, document, headers)
-        text = content.decode("utf-8", "replace")
-        if response.status < 300:
-            raise stranger(self.url, response.status, text)
-        return Answer(response.status, text, headers)
 
     def _say(self, text: str) -> None:
         if self.verbose:
@@ -324,21 +283,3 @@ def pauses() -> Iterator[float]:
     while True:
         yield pause_s
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-
-
-def _encoded(body: object) -> bytes:
-    try:
-        return json.dumps(body, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        raise usage("the text is not valid UTF-8") from None
-
-
-def _retry_after(answer: Answer) -> float | None:
-    try:
-        return max(0.0, float(answer.headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
-
-
-def _shown_headers(headers: dict[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in headers.items() if name not in {"Authorization", "Accept"})

@@ -104,9 +104,9 @@ def is_named_by_a_folder_alone(url: str) -> bool:
     from mycelium_cli.sign_in import agents
 
     if os.environ.get(agents.TOKEN):
-        from mycelium_cli.sign_in import renewal
+        from mycelium_cli import warnings_once
 
-        renewal.tell(
+        warnings_once.warn(
             f"{agents.TOKEN} is not sent to {url}, which {join.source} alone names. Next: export {setting.env[0]}={url}"
         )
     return True

@@ -23,6 +23,7 @@ from clients.cli.tests.conftest import Ran, Run
 from clients.cli.tests.scripted import ScriptedHub, answer
 from e2e import oidc_server
 from e2e.oidc_server import OidcServer
+from mycelium_cli import warnings_once
 from mycelium_cli.errors import FORBIDDEN, NOT_FOUND, OK, USAGE
 from mycelium_cli.sign_in import agent_credentials, agent_tokens, agents
 from mycelium_cli.sign_in.agent_credentials import Credential
@@ -63,7 +64,7 @@ def store(run: Run, monkeypatch: pytest.MonkeyPatch, handle: str, secret: str, *
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process remembers of others' answers is another's in each test."""
     monkeypatch.setattr(agents, "_tried", {})
-    monkeypatch.setattr(agents, "_told", set())
+    warnings_once.forget()
     monkeypatch.setattr(agent_tokens, "_own", {})
 
 

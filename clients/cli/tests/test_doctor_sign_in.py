@@ -14,9 +14,10 @@ from clients.cli.tests import issuing
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.scripted import ScriptedHub, answer
 from clients.cli.tests.test_doctor import healthy, told, write
+from mycelium_cli import warnings_once
 from mycelium_cli.doctor import files, sign_in
 from mycelium_cli.doctor.finding import FIXED, NOTE, OK, WRONG
-from mycelium_cli.sign_in import agent_credentials, agent_tokens, agents, renewal, token_file
+from mycelium_cli.sign_in import agent_credentials, agent_tokens, agents, token_file
 
 AT = "http://issuer.example"
 FIT = {"auth": {"enabled": True, "issuers": [AT], "audience": "mycelium", "localhost_bypass": False}}
@@ -25,8 +26,8 @@ FIT = {"auth": {"enabled": True, "issuers": [AT], "audience": "mycelium", "local
 @pytest.fixture(autouse=True)
 def _untold() -> None:
     """What a process tells once, it tells in each test."""
-    for kept in (renewal._told, agents._told, agents._tried):
-        kept.clear()
+    warnings_once.forget()
+    agents._tried.clear()
 
 
 @pytest.fixture

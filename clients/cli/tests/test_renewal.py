@@ -16,7 +16,7 @@ import pytest
 from clients.cli.tests.conftest import Run
 from clients.cli.tests.issuing import SECRETS, form, granted, person_at, refused, served
 from clients.cli.tests.scripted import CUT, ScriptedHub, answer
-from mycelium_cli import context
+from mycelium_cli import context, warnings_once
 from mycelium_cli.errors import FORBIDDEN
 from mycelium_cli.sign_in import renewal, token_file
 
@@ -26,9 +26,9 @@ ROOMS = answer(200, {"items": [], "next": None})
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fresh() -> None:
     """What one command has told, the next one tells again."""
-    monkeypatch.setattr(renewal, "_told", set())
+    warnings_once.forget()
 
 
 def bearers(hub: ScriptedHub) -> list[str]:
@@ -144,7 +144,7 @@ def test_a_sign_in_that_has_ended_is_told_and_no_token_sent(scripted: ScriptedHu
             said = f"warning: your sign-in at {issuer.url} has ended (invalid_grant), so no token is sent."
             assert ran.err.startswith(f"{said} Next: mycelium login\n")
             assert ran.err.count("warning:") == 1
-            renewal._told.clear()
+            warnings_once.forget()
         assert len(issuer.received) == 1
     assert bearers(scripted) == ["", ""]
     assert REFRESH not in Path(token_file.path()).read_text(encoding="utf-8")

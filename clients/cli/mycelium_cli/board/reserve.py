@@ -115,12 +115,14 @@ def _reserve(here: Here, room: str | None, handle: str | None, body: Document) -
 def _renew(here: Here, room: str | None, handle: str | None, patterns: tuple[str, ...], lasting_s: int | None) -> None:
     place = here.room(room)
     body = {"ttl_s": lasting_s} if lasting_s else {}
-    told, _ = _proven(here, place, handle, patterns, "renew", body)
+    told, _, lost = _proven(here, place, handle, patterns, "renew", body)
     here.out.answer(told, lambda data, paint: _draw_reserved(data, paint, here.out.note))
+    if lost:
+        raise lost
 
 
 def _release(here: Here, room: str | None, handle: str | None, patterns: tuple[str, ...], note: str | None) -> None:
-    told, kept = _proven(here, here.room(room), handle, patterns, "release", {"note": note} if note else {})
+    told, kept, lost = _proven(here, here.room(room), handle, patterns, "release", {"note": note} if note else {})
     gone = {one["pattern"] for one in told["items"]}
     for one in kept:
         if one.task in gone:
@@ -130,24 +132,38 @@ def _release(here: Here, room: str | None, handle: str | None, patterns: tuple[s
         return [f"{paint.good('✓')} released {clean_line(one['pattern'])}" for one in data["items"]]
 
     here.out.answer(told, draw)
+    if lost:
+        here.out.note(lost.cause)
 
 
 def _proven(
     here: Here, room: str, handle: str | None, patterns: tuple[str, ...], verb: str, body: Document
-) -> tuple[Document, list[tokens.Kept]]:
-    """Do it under the tokens that are kept here. Those that were lost are told of once: then they are forgotten."""
+) -> tuple[Document, list[tokens.Kept], Failure | None]:
+    """Do it under the tokens that are kept here. Those that were lost are told of once: then they are forgotten.
+
+    Where all are meant, it is done with those that are left, and what was lost is answered beside it.
+    """
     kept, hub = tokens.kept(_folder(here, room, handle)), here.hub(handle)
     known = {one.task: one.token for one in kept}
     named = [_written(pattern) for pattern in patterns] or _mine(hub, room, here.handle(handle), known)
-    proofs = [{"pattern": pattern, "token": known.get(pattern)} for pattern in dict.fromkeys(named)]
+    proofs = {pattern: {"pattern": pattern, "token": known.get(pattern)} for pattern in named}
+
+    def ask() -> Document:
+        told: Document = hub.post(_path(room, verb), {**body, "reservations": list(proofs.values())})
+        return told
+
     try:
-        return hub.post(_path(room, verb), {**body, "reservations": proofs}), kept
+        return ask(), kept, None
     except Failure as failure:
-        if failure.slug == _LOST:
-            for one in kept:
-                if one.task in failure.problem.get("lost", []):
-                    tokens.forget_if(one)
-        raise
+        gone = failure.problem.get("lost", []) if failure.slug == _LOST else []
+        for one in kept:
+            if one.task in gone:
+                tokens.forget_if(one)
+        for pattern in gone:
+            proofs.pop(pattern, None)
+        if patterns or not gone or not proofs:
+            raise
+        return ask(), kept, failure
 
 
 def _mine(hub: Hub, room: str, handle: str, known: dict[str, int]) -> list[str]:

@@ -11,6 +11,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure
 from mycelium_cli.handles import handle_of
+from mycelium_cli.health import SignIn, sign_in_of
 from mycelium_cli.output import clean_line
 from mycelium_cli.sign_in import agents, token_file
 from mycelium_cli.sign_in.token_file import Person
@@ -38,20 +39,19 @@ class Held(NamedTuple):
 
 def check(health: Document, *, own: bool) -> Iterator[Finding]:
     """With sign-in off, that nobody is asked; with it on, everything between here and there."""
-    auth: Document = health.get("auth") or {}
-    if not auth.get("enabled"):
+    auth = sign_in_of(health) or SignIn()
+    if not auth.enabled:
         yield _off(own=own)
         return
-    issuers = [str(one).rstrip("/") for one in auth.get("issuers") or []]
-    yield from _of_the_hub(health, issuers, own=own)
+    yield from _of_the_hub(health, auth, own=own)
     url = str(context.hub_url().value)
     secret = context.token()
     if secret is None:
-        yield _nothing(url, bypassed=own and bool(auth.get("localhost_bypass")))
+        yield _nothing(url, bypassed=own and auth.localhost_bypass)
     else:
         held = _held(secret, url)
         yield _signed_in(held)
-        yield from _issuer(held, issuers)
+        yield from _issuer(held, auth)
         yield from _clock(held)
     yield from _who(url)
 
@@ -63,15 +63,15 @@ def _off(*, own: bool) -> Finding:
     return Finding(_PART, NOTE, seen, "turn sign-in on at the hub, or let only people reach it whom you trust")
 
 
-def _of_the_hub(health: Document, issuers: list[str], *, own: bool) -> Iterator[Finding]:
+def _of_the_hub(health: Document, auth: SignIn, *, own: bool) -> Iterator[Finding]:
     """What the hub says of its own settings."""
     where = "[[auth.issuers]] in config.toml, then mycelium config apply"
     for warning in health.get("warnings") or []:
         if str(warning).startswith(WARNING):
             said = clean_line(warning).removeprefix(WARNING)
             hint = where if own else "tell who runs the hub"
-            yield Finding(_PART, NOTE if issuers else WRONG, said, hint)
-    if own and (health.get("auth") or {}).get("localhost_bypass"):
+            yield Finding(_PART, NOTE if auth.issuers else WRONG, said, hint)
+    if own and auth.localhost_bypass:
         yield Finding(_PART, OK, "the hub's own machine needs no token (auth.localhost_bypass)")
 
 
@@ -164,15 +164,14 @@ def _signed_in(held: Held) -> Finding:
     return Finding(_PART, OK, f"{seen}, until {_at(person.expires_at)}, renewed by itself")
 
 
-def _issuer(held: Held, issuers: list[str]) -> Iterator[Finding]:
+def _issuer(held: Held, auth: SignIn) -> Iterator[Finding]:
     """Whether the hub trusts who gave it, and whether they answer."""
     if not held.issuer:
         return
     mine = clean_line(held.issuer)
-    if held.issuer.rstrip("/") not in issuers:
-        trusted = ", ".join(map(clean_line, issuers)) or "nobody"
-        hint = f"mycelium login --issuer {clean_line(issuers[0])}" if issuers else "tell who runs the hub"
-        yield Finding(_PART, WRONG, f"the token is of {mine}; the hub trusts {trusted}", hint)
+    if not auth.named(held.issuer):
+        hint = f"mycelium login --issuer {clean_line(auth.issuers[0])}" if auth.issuers else "tell who runs the hub"
+        yield Finding(_PART, WRONG, f"the token is of {mine}; the hub trusts {auth.listed or 'nobody'}", hint)
         return
     from mycelium_cli.sign_in import discovery
 

@@ -14,6 +14,7 @@ from mycelium_cli import completing
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import REFUSED, UNREACHABLE, Failure
+from mycelium_cli.health import SignIn, sign_in_of
 from mycelium_cli.output import Paint, clean_line, table
 from mycelium_cli.wording import Document
 
@@ -109,19 +110,18 @@ def draw_health(health: Document, paint: Paint) -> Iterator[str]:
     rows = [[name, str(state.get("status", "")), str(state.get("detail") or "")] for name, state in services.items()]
     if rows:
         yield from table(["SERVICE", "STATUS", "DETAIL"], rows, paint)
-    yield f"sign-in: {_sign_in(health.get('auth') or {})}"
+    yield f"sign-in: {_sign_in(sign_in_of(health) or SignIn())}"
     for warning in health.get("warnings") or []:
         yield paint.warn(f"warning: {clean_line(warning)}")
 
 
-def _sign_in(auth: Document) -> str:
+def _sign_in(auth: SignIn) -> str:
     """Whether callers sign in, where, and what else lets them in."""
-    if not auth.get("enabled"):
+    if not auth.enabled:
         return "off"
-    issuers = ", ".join(map(clean_line, auth.get("issuers") or [])) or "no issuer"
-    ways = [f"on, at {issuers}"]
-    if auth.get("localhost_bypass"):
+    ways = [f"on, at {auth.listed or 'no issuer'}"]
+    if auth.localhost_bypass:
         ways.append("the hub's own machine needs none")
-    if auth.get("web"):
+    if auth.web:
         ways.append("people of the web app sign in by browser")
     return "; ".join(ways)

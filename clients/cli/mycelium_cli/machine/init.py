@@ -11,6 +11,7 @@ from mycelium_cli.api import Caller, Hub
 from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure
+from mycelium_cli.health import SignIn, sign_in_of
 from mycelium_cli.output import Paint, clean_line
 from mycelium_cli.wording import Document
 
@@ -30,13 +31,12 @@ def init(here: Here, *, api_url: str | None) -> None:
     hub = context.hub_url()
     named = hub.source == config.path()
     health = _health(here, str(hub.value)) if named else None
-    auth = (health or {}).get("auth") or {}
     told: dict[str, Any] = {
         "config": config.path(),
         "hub": str(hub.value),
         "elsewhere": named,
         "reached": health is not None if named else None,
-        "sign_in": bool(auth.get("enabled")) if health is not None else None,
+        "sign_in": (sign_in_of(health) or SignIn()).enabled if health is not None else None,
     }
     here.out.answer(told, draw_init)
     if api_url and not named:

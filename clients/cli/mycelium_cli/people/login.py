@@ -13,9 +13,9 @@ from mycelium_cli.command import command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, Failure, usage
 from mycelium_cli.handles import handle_of
+from mycelium_cli.health import SignIn
 from mycelium_cli.output import Paint, clean_line
 from mycelium_cli.sign_in import agents, discovery, granted, leaving, renewal, token_file
-from mycelium_cli.sign_in.discovery import Trusted
 from mycelium_cli.sign_in.granted import Attempt
 from mycelium_cli.sign_in.token_file import Person
 from mycelium_cli.wording import Document
@@ -71,7 +71,7 @@ def _tokens(here: Here, trying: Attempt, *, by_code: bool) -> dict[str, Any]:
     return device.sign_in(trying, here.out.note) if by_code else browser.sign_in(trying, here.out.note)
 
 
-def _handle(here: Here, person: Person, hub: Trusted | None) -> tuple[str, str]:
+def _handle(here: Here, person: Person, hub: SignIn | None) -> tuple[str, str]:
     """Who that is, as the hub says it; else why it is not known. A token that the hub refuses is not kept."""
     asking = Hub(here.hub_url, Caller("", here.session, person.access_token), verbose=here.verbose)
     try:
@@ -90,14 +90,14 @@ def _handle(here: Here, person: Person, hub: Trusted | None) -> tuple[str, str]:
         return "", f"{failure.cause}. Next: {hint}"
 
 
-def _refused(here: Here, person: Person, hub: Trusted | None, failure: Failure) -> Failure:
+def _refused(here: Here, person: Person, hub: SignIn | None, failure: Failure) -> Failure:
     """Why the sign-in is of no use here, and what to change."""
     cause = f"the hub at {here.hub_url} does not take a token of {person.issuer}: {failure.cause}"
     hint = (_remedy(person, hub, failure.cause) if hub else "") or failure.hint or "ask who runs the hub"
     return Failure(cause, exit_status=FORBIDDEN, hint=hint, problem=failure.problem)
 
 
-def _remedy(person: Person, hub: Trusted, cause: str) -> str:
+def _remedy(person: Person, hub: SignIn, cause: str) -> str:
     """What signing in again would not change; nothing when it might."""
     if hub.issuers and person.issuer not in hub.issuers:
         listed = ", ".join(clean_line(one) for one in hub.issuers)

@@ -8,10 +8,9 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mycelium_cli import config, setting_values
+from mycelium_cli import config, setting_values, warnings_once
 from mycelium_cli.config import Value
 from mycelium_cli.errors import usage
-from mycelium_cli.output import note
 from mycelium_cli.sign_in import agent_credentials
 from mycelium_cli.sign_in.agent_credentials import Credential
 from mycelium_cli.sign_in.client_grant import Grant, NoToken
@@ -39,7 +38,6 @@ class _Elsewhere(NoToken):
 
 
 _tried: dict[tuple[str, str], _Tried] = {}
-_told: set[str] = set()
 
 
 def token(handle: str, hub: str, refused: str | None = None) -> Value | None:
@@ -117,7 +115,9 @@ def _obtained(handle: str, grant: Grant, refused: str | None, hub: str) -> Value
     if usable and tried.why and not tried.elsewhere:  # the issuer gave no other: its last seconds are better than none
         return Value(kept.token, grant.source)
     if tried.why:
-        _tell(f"@{handle} has no token: {tried.why}. Going on without. Next: mycelium agent credential show {handle}")
+        warnings_once.warn(
+            f"@{handle} has no token: {tried.why}. Going on without. Next: mycelium agent credential show {handle}"
+        )
     return None if tried.elsewhere else Value("", grant.source)
 
 
@@ -157,13 +157,6 @@ def _check_trust(hub: str, issuer: str, *, known: bool) -> None:
         raise _Elsewhere(f"the hub at {hub} does not trust {issuer}")
     if said is not Trust.YES and not (known and said is Trust.AWAY):
         raise NoToken
-
-
-def _tell(text: str) -> None:
-    """Say it once, however many requests a command makes."""
-    if text not in _told:
-        _told.add(text)
-        note(f"warning: {text}")
 
 
 def checked_secret(value: str) -> str:

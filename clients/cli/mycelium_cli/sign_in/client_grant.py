@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 from mycelium_cli.errors import Failure
 from mycelium_cli.output import clean_line
-from mycelium_cli.sign_in import asking
+from mycelium_cli.sign_in import asking, bearer
 
-_LONGEST_TOKEN = 16_000
 _UNSAID_S = 60.0  # how long a token is taken to last whose issuer doesn't say
 _LONGEST_S = 86_400.0
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 _CODE = re.compile(r"[a-z_]{1,64}")
 
 
@@ -62,15 +60,10 @@ def _issued(grant: Grant, said: asking.Said) -> Issued:
         code = str(answer.get("error") or "")
         told = code if _CODE.fullmatch(code) else f"status {said.status}"
         raise NoToken(f"{grant.issuer} gives the client {clean_line(grant.client_id)} none ({told})")
-    token = answer.get("access_token")
-    kind = str(answer.get("token_type") or "bearer").lower()
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token) or len(token) > _LONGEST_TOKEN or kind != "bearer":
+    token = bearer.token_of(answer)
+    if not token:
         raise NoToken(f"{grant.issuer} answered with something that is no bearer token")
-    try:
-        lasts_s = float(answer.get("expires_in") or _UNSAID_S)
-    except (TypeError, ValueError):
-        lasts_s = _UNSAID_S
-    return Issued(token, min(max(lasts_s, 1.0), _LONGEST_S))
+    return Issued(token, min(bearer.lasts_s(answer) or _UNSAID_S, _LONGEST_S))
 
 
 def _endpoint(issuer: str) -> list[str]:

@@ -8,17 +8,10 @@ from mycelium_cli import config, setting_values
 from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure, usage
+from mycelium_cli.health import SignIn, sign_in_of
 from mycelium_cli.output import clean_line
 from mycelium_cli.sign_in import asking
 from mycelium_cli.transport import LOOPBACK
-
-
-class Trusted(NamedTuple):
-    """What the hub says of signing in: `None` when it could not be asked."""
-
-    enabled: bool
-    issuers: list[str]
-    audience: str
 
 
 class Issuer(NamedTuple):
@@ -34,21 +27,17 @@ class Issuer(NamedTuple):
     names_itself: bool  # in its answer to the browser flow (RFC 9207)
 
 
-def trusted(here: Here) -> Trusted | None:
-    """Ask the hub which issuers it trusts, without any token."""
+def trusted(here: Here) -> SignIn | None:
+    """Ask the hub which issuers it trusts, without any token; `None` when it could not be asked."""
     from mycelium_cli.api import Caller, Hub
 
     try:
-        health = Hub(here.hub_url, Caller("", here.session, ""), verbose=here.verbose).look("/health")
-        auth = health.get("auth") or {}
-        named = auth.get("issuers") or []
-        rows = [str(row.get("issuer")) if isinstance(row, dict) else str(row) for row in named]
-        return Trusted(bool(auth.get("enabled")), rows, str(auth.get("audience") or ""))
-    except (Failure, AttributeError, TypeError):
+        return sign_in_of(Hub(here.hub_url, Caller("", here.session, ""), verbose=here.verbose).look("/health"))
+    except Failure:
         return None
 
 
-def chosen(here: Here, flag: str | None, hub: Trusted | None) -> Value:
+def chosen(here: Here, flag: str | None, hub: SignIn | None) -> Value:
     """The issuer: the flag's, the setting's, or the one that the hub trusts. Nothing is guessed."""
     if flag:
         return _of_the_hub(here, Value(setting_values.checked_url(flag, "--issuer"), "--issuer"), hub)
@@ -65,8 +54,7 @@ def chosen(here: Here, flag: str | None, hub: Trusted | None) -> Value:
         cause = f"the hub at {here.hub_url} trusts no issuer (auth.issuers)"
         raise Failure(cause, exit_status=UNREACHABLE, hint="ask who runs it to name one")
     if len(hub.issuers) > 1:
-        listed = ", ".join(map(clean_line, hub.issuers))
-        raise usage(f"the hub trusts more than one issuer: {listed}", "mycelium login --issuer <one of them>")
+        raise usage(f"the hub trusts more than one issuer: {hub.listed}", "mycelium login --issuer <one of them>")
     if not asking.is_address(hub.issuers[0]):
         cause = f"the hub at {here.hub_url} names an issuer that is no address ({clean_line(hub.issuers[0])})"
         raise Failure(cause, exit_status=UNREACHABLE, hint="ask who runs it to mend auth.issuers")
@@ -78,18 +66,15 @@ def as_typed(issuer: object) -> str:
     return shlex.quote(clean_line(issuer))
 
 
-def _of_the_hub(here: Here, named: Value, hub: Trusted | None) -> Value:
+def _of_the_hub(here: Here, named: Value, hub: SignIn | None) -> Value:
     """A named issuer, unless the hub is known not to trust it: its token must go nowhere else."""
     mine = str(named.value).rstrip("/")
     if hub is None or not hub.enabled or not hub.issuers:
         return named
-    match = next((one for one in hub.issuers if one.rstrip("/") == mine), None)
-    if match is not None:
+    match = hub.named(mine)
+    if match:
         return Value(match, named.source)
-    cause = (
-        f"the hub at {here.hub_url} does not trust the issuer {mine} ({named.source});"
-        f" it trusts {', '.join(map(clean_line, hub.issuers))}"
-    )
+    cause = f"the hub at {here.hub_url} does not trust the issuer {mine} ({named.source}); it trusts {hub.listed}"
     raise usage(cause, f"mycelium login --issuer {as_typed(hub.issuers[0])}")
 
 

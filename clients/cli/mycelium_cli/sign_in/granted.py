@@ -1,14 +1,13 @@
 """A sign-in under way: with which issuer, as which program, asking for what; and what the issuer granted."""
 
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from mycelium_cli import config
 from mycelium_cli.errors import FORBIDDEN, Failure
+from mycelium_cli.sign_in import bearer
 from mycelium_cli.sign_in.asking import Program, Said
 from mycelium_cli.sign_in.discovery import Issuer
 from mycelium_cli.sign_in.token_file import Person
-
-_LONGEST_TOKEN = 50_000
 
 
 class Attempt(NamedTuple):
@@ -54,27 +53,19 @@ def person(trying: Attempt, tokens: dict[str, Any], now_s: float) -> Person:
 
 def renewed(before: Person, tokens: dict[str, Any], now_s: float) -> Person:
     """The same person with the tokens of an answer. A refresh token that is not replaced stays good."""
-    access, refresh = tokens.get("access_token"), tokens.get("refresh_token")
-    kind = str(tokens.get("token_type") or "bearer").lower()
-    if not _travels(access) or kind != "bearer":
+    access = bearer.token_of(tokens)
+    if not access:
         cause = f"the issuer {before.issuer} answered with something that is no bearer token"
         raise Failure(cause, exit_status=FORBIDDEN, hint="tell who runs it")
-    try:
-        lifetime_s = max(0.0, float(tokens.get("expires_in") or 0))
-    except (TypeError, ValueError):
-        lifetime_s = 0.0
+    lifetime_s = bearer.lasts_s(tokens)
     return before._replace(
         access_token=access,
-        refresh_token=refresh if _travels(refresh) else before.refresh_token,
+        refresh_token=bearer.travelling(tokens.get("refresh_token")) or before.refresh_token,
         lifetime_s=lifetime_s,
         expires_at=now_s + lifetime_s if lifetime_s else 0.0,
         failed_at=0.0,
         ended="",
     )
-
-
-def _travels(token: object) -> TypeGuard[str]:
-    return isinstance(token, str) and 0 < len(token) <= _LONGEST_TOKEN and all("!" <= char <= "~" for char in token)
 
 
 def tokens_of(said: Said, refused: str) -> dict[str, Any]:

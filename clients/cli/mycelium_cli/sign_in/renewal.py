@@ -15,6 +15,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.put_off import stops_put_off
 from mycelium_cli.sign_in import token_file
 from mycelium_cli.sign_in.token_file import Person
+from mycelium_cli.warnings_once import warn
 
 _LONGEST_MARGIN_S = 60.0
 _AGAIN_AFTER_S = 10.0  # after an issuer that did not answer; the others that wait do not all try it
@@ -22,7 +23,6 @@ _LOCK_WITHIN_S = 30.0
 _LOOK_S = 0.02
 _RENEW_S = 8.0
 
-_told: set[str] = set()
 _in_process = threading.Lock()
 
 
@@ -32,7 +32,7 @@ def token(url: str, refused: str | None = None) -> Value | None:
     if person is None:
         return None
     if person.ended:
-        tell(_over(person))
+        warn(_over(person))
         return None
     if not is_good(person, refused, time.time()):
         person = _renewed(url, refused)
@@ -55,16 +55,16 @@ def _renewed(url: str, refused: str | None) -> Person | None:
         left = person if person.access_token != refused and now_s < person.expires_at else None
         if not person.refresh_token:
             if left is None and refused is None:
-                tell(_over(person))
+                warn(_over(person))
             return left
         if not held:
             if left is None:
-                tell(f"the sign-in can't be renewed, since {token_file.path()} can't be written")
+                warn(f"the sign-in can't be renewed, since {token_file.path()} can't be written")
             return left
         if now_s < person.failed_at + _AGAIN_AFTER_S:
             if left is None:
                 again = f"it is asked again in {_AGAIN_AFTER_S:.0f} s"
-                tell(f"the sign-in is not renewed: {person.issuer} did not answer just now; {again}")
+                warn(f"the sign-in is not renewed: {person.issuer} did not answer just now; {again}")
             return left
         with uninterrupted():
             return _ask(url, person) or left
@@ -82,7 +82,7 @@ def _ask(url: str, person: Person) -> Person | None:
     try:
         said = asking.post(person.token_endpoint, form, Program(person.client_id, secret, person.by_basic), _RENEW_S)
     except Silent as failure:
-        tell(f"the sign-in was not renewed: {failure.cause}")
+        warn(f"the sign-in was not renewed: {failure.cause}")
         return _kept(url, person._replace(failed_at=time.time()), None)
     try:
         if said.status == 200:
@@ -92,7 +92,7 @@ def _ask(url: str, person: Person) -> Person | None:
     except Failure as failure:
         why = failure.cause
     ended = person._replace(access_token="", refresh_token="", expires_at=0.0, ended=why)
-    tell(_over(ended))
+    warn(_over(ended))
     _kept(url, ended, None)
     return None
 
@@ -103,22 +103,13 @@ def _kept(url: str, row: Person, answer: Person | None) -> Person | None:
     try:
         token_file.keep(url, row)
     except Failure as failure:  # a full disk: this command still has what it got
-        tell(f"{failure.cause}: the next command can't renew the sign-in. Next: mycelium login")
+        warn(f"{failure.cause}: the next command can't renew the sign-in. Next: mycelium login")
     return answer
 
 
 def _over(person: Person) -> str:
     why = f" ({person.ended})" if person.ended else ""
     return f"your sign-in at {person.issuer} has ended{why}, so no token is sent. Next: mycelium login"
-
-
-def tell(words: str) -> None:
-    """Once a command, and not while the shell completes a word."""
-    from mycelium_cli.output import clean_line, note
-
-    if words not in _told and "_MYCELIUM_COMPLETE" not in os.environ:
-        _told.add(words)
-        note(f"warning: {clean_line(words)}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ An agent's token goes to no other hub. The answer is kept beside the token, so i
 import json
 from enum import Enum, auto
 
+from mycelium_cli.health import sign_in_of
 from mycelium_cli.transport import Cut, Line, Request, Unreached
 
 _ANSWER_S = 5.0
@@ -39,10 +40,11 @@ def asked(hub: str, issuer: str) -> Trust:
 
 def _said(content: bytes, issuer: str) -> Trust:
     try:
-        auth = json.loads(content)["auth"]
-        if not auth["enabled"]:
-            return Trust.NOBODY_SIGNS_IN
-        named = {str(one).rstrip("/") for one in auth["issuers"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
+        said = sign_in_of(json.loads(content))
+    except (ValueError, RecursionError):
+        said = None
+    if said is None:
         return Trust.STRANGER
-    return Trust.YES if issuer.rstrip("/") in named else Trust.NO
+    if not said.enabled:
+        return Trust.NOBODY_SIGNS_IN
+    return Trust.YES if said.named(issuer) else Trust.NO
