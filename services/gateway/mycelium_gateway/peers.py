@@ -18,26 +18,40 @@ if TYPE_CHECKING:  # settings are read by programs that serve nothing
 
 # What proxies, load balancers and networks of delivery add; none of it is sent by a client of this machine.
 FORWARDING = frozenset({
+    b"ali-cdn-real-ip",
     b"cdn-loop",
     b"client-ip",
     b"fastly-client-ip",
     b"fly-client-ip",
     b"forwarded",
+    b"forwarded-for",
+    b"front-end-https",
+    b"incap-client-ip",
     b"proxy-client-ip",
+    b"surrogate-capability",
     b"true-client-ip",
     b"via",
     b"wl-proxy-client-ip",
+    b"x-amzn-trace-id",
+    b"x-bluecoat-via",
     b"x-client-ip",
     b"x-cluster-client-ip",
-    b"x-envoy-external-address",
+    b"x-nginx-proxy",
     b"x-original-forwarded-for",
     b"x-original-host",
     b"x-originating-ip",
+    b"x-proxyuser-ip",
     b"x-real-ip",
     b"x-remote-addr",
     b"x-remote-ip",
+    b"x-scheme",
+    b"x-url-scheme",
+    b"x-varnish",
 })  # fmt: skip
-FORWARDING_PREFIXES = (b"x-forwarded", b"cf-", b"x-azure-", b"x-arr-", b"x-appengine-", b"x-cloud-trace-")
+FORWARDING_PREFIXES = (
+    b"x-forwarded", b"cf-", b"x-azure-", b"x-arr-", b"x-appengine-", b"x-cloud-trace-", b"x-envoy-", b"x-amz-cf-",
+    b"x-vercel-", b"akamai-", b"tailscale-",
+)  # fmt: skip
 EVERYBODY = "*"
 OF_PROXIES = "1.0"  # the version of HTTP in which nginx asks, unless it is told otherwise; nobody else does any more
 SCHEME_HEADER = b"x-forwarded-proto"

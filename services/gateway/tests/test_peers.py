@@ -14,6 +14,8 @@ FORWARDING = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded", "x-real-ip",
     "true-client-ip", "cf-connecting-ip", "cf-ray", "x-client-ip", "x-cluster-client-ip", "fastly-client-ip",
     "x-envoy-external-address", "x-original-forwarded-for", "cdn-loop",
+    "x-scheme", "x-proxyuser-ip", "forwarded-for", "x-amzn-trace-id", "x-amz-cf-id", "x-envoy-expected-rq-timeout-ms",
+    "x-nginx-proxy", "tailscale-user-login", "akamai-origin-hop", "surrogate-capability", "x-vercel-id", "x-varnish",
 )  # fmt: skip
 
 
