@@ -379,6 +379,7 @@ LISTED = (
     _R("config:near", "O3", "A misspelt setting or a wrong value is refused with what would do.", "I CLI"),
     _R("config:apply", "O3", "`config apply` makes a running hub take its settings in place; nobody who posts meanwhile is turned away or loses what was acknowledged.", "H Config changes don't take effect"),
     _R("config:apply:refused", "O3", "What is wrong in the file, or can't be started with, is said and leaves the hub as it was.", "D §9 config apply"),
+    _R("config:apply:elsewhere", "O3", "On a spoke `config apply` has nothing to hand on for settings that commands read, and names who takes the others.", "H Agent settings"),
     _R("config:drift", "O3", "`up` and `doctor` say where a running hub's settings differ, with the command that mends it.", "H Config changes don't take effect"),
     # all
     _R("cli:misspelt", "all", "A misspelt flag or command is refused with the nearest right one.", "I Cases"),

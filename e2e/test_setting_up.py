@@ -19,6 +19,18 @@ def test_a_spoke_is_pointed_at_the_hub_and_told_what_is_next(hub: Hub, tmp_path:
     assert spoke.run("status").ok().out.startswith("hub")
 
 
+@requirement("config:apply:elsewhere")
+def test_a_spoke_has_nothing_to_hand_on(hub: Hub, tmp_path: Path) -> None:
+    """What commands read needs no hub to take it; what a hub reads is not taken from here, and that is told."""
+    spoke = Machine(tmp_path / "spoke")
+    spoke.run("init", "--api-url", hub.url).ok()
+    for words in (("agent_auth.issuer", "https://sso.example.com"), ("agent_auth.audience", "mycelium")):
+        spoke.run("config", "set", *words).ok()
+    assert spoke.run("config", "apply").ok().out.endswith(f"the hub is at {hub.url}\n")
+    spoke.run("config", "set", "log.level", "debug").ok()
+    assert "is not the one of" in spoke.run("config", "apply").failed(1).err
+
+
 @requirement("init:here")
 def test_a_machine_of_its_own_is_set_up_and_not_changed_by_doing_it_again(tmp_path: Path) -> None:
     """The second time nothing is written."""
