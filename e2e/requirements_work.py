@@ -35,6 +35,7 @@ BOARD_AND_MEMORY = (
     _R("board:floor", "B4", "In a task's thread the room is told whose turn it is: the engine's while it works, then that of who asked; it wakes nobody.", "I What must be true"),
     _R("board:reserve", "B10", "Paths, or anything with a name, are reserved together or not at all; none has two holders, however patterns overlap and whoever asks at the same moment; who is refused is told holder, pattern and end.", "I What must be true"),
     _R("board:reserve:token", "B10", "What was done under a reservation that has ended is refused, also after the hub started again.", "I What must be true"),
+    _R("board:reserve:rest", "B10", "Giving back or renewing all of one's reservations does so with those that are left, and tells which were lost.", "I What must be true"),
     _R("board:reserve:check", "B10", "`--check` says which of many paths others have reserved, a line each, and its exit status says whether.", "I What must be true"),
     _R("board:reserve:hook", "B10", "A hook of three lines keeps commits away from what others have reserved.", "I What must be true"),
     _R("board:reserve:ends", "B10", "A reservation ends by its time, and with its task; the room is told, and who had it.", "I What must be true"),

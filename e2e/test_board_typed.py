@@ -4,6 +4,7 @@ import re
 import signal
 
 from e2e.harness import Machine
+from e2e.processes import Result
 from e2e.requirements import requirement
 from e2e.room import Room
 from e2e.signing_in import Terminal
@@ -61,3 +62,27 @@ def test_a_watched_board_fits_the_screen(room: Room, machine: Machine) -> None:
 def _screen(terminal: Terminal) -> list[str]:
     """The lines that were drawn last."""
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown.rpartition("\x1b[2J")[2]).rstrip("\n").split("\n")
+
+
+@requirement("board:reserve:rest")
+def test_what_is_over_keeps_nobody_from_the_rest(room: Room, machine: Machine) -> None:
+    """All that is still there is given back, or renewed; what was lost is told, by a renewal's status, too."""
+    room.join("sec", "bob")
+
+    def run(*words: str, handle: str = "sec") -> Result:
+        return machine.run("board", "reserve", *words, "-r", room.name, handle=handle)
+
+    def lost_one() -> None:
+        run("docs", "src").ok()
+        run("docs/a", "--force", handle="bob").ok()
+        run("--release", handle="bob").ok()
+
+    lost_one()
+    renewed = run("--renew", "--ttl", "2h").failed(1)
+    assert renewed.out.startswith("✓ src — yours until")
+    assert "the reservation of docs that this token is of has ended" in renewed.err
+    lost_one()
+    given_back = run("--release").ok()
+    assert given_back.out == "✓ released src\n"
+    assert "the reservation of docs that this token is of has ended" in given_back.err
+    assert room.api.get(room.at("reservations"), handle="sec").ok(200).json["items"] == []
