@@ -7,8 +7,9 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
+
+from e2e.serving import Quiet, Served
 
 KEY = "sk-test-0123456789abcdefWXYZ"
 FAULTS = {
@@ -45,12 +46,10 @@ class Model:
         self._released = threading.Event()
         model = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             """Both protocols, by the path."""
 
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802 - the library's name
                 """One question."""
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = json.loads(self.rfile.read(int(headers.get("content-length", "0"))))
@@ -65,14 +64,8 @@ class Model:
                     self.end_headers()
                     self.wfile.write(content)
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing on stderr."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        self._thread.start()
+        self._served = Served(Handler)
+        self.url = self._served.url
 
     def answer(self, question: Question) -> tuple[int, str, bytes]:
         """Status, content type and body."""
@@ -93,9 +86,7 @@ class Model:
     def close(self) -> None:
         """Answer no more."""
         self._released.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        self._served.close()
 
     def __enter__(self) -> Self:
         return self

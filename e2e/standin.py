@@ -2,9 +2,9 @@
 
 import contextlib
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
+
+from e2e.serving import Quiet, Served
 
 
 class Asked(NamedTuple):
@@ -26,10 +26,8 @@ class StandIn:
         self.date = ""
         standin = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             """Answers every method alike."""
-
-            protocol_version = "HTTP/1.1"
 
             def answer(self) -> None:
                 """The one answer."""
@@ -49,22 +47,14 @@ class StandIn:
                 """The time that it says it is."""
                 return standin.date or super().date_time_string(timestamp)
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing on stderr."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        self._thread.start()
+        self._served = Served(Handler)
+        self.url = self._served.url
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        self._served.close()
 
 
 def problem(status: int, slug: str, detail: str) -> StandIn:

@@ -8,9 +8,7 @@ import gzip
 import json
 import re
 import stat
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -24,6 +22,7 @@ from e2e.oidc_server import AUDIENCE, OidcServer
 from e2e.processes import Result
 from e2e.requirements import requirement
 from e2e.room import Room
+from e2e.serving import Quiet, Served
 from e2e.signing_in import by_code, code_of
 from e2e.standin import StandIn
 from e2e.waiting import until
@@ -49,27 +48,20 @@ class Collector:
         self.took: list[bytes] = []
         took = self.took
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(Quiet):
+            def do_POST(self) -> None:  # noqa: N802 - the library's name
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 took.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1/traces"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
+        self._served = Served(Handler)
+        self.url = f"{self._served.url}/v1/traces"
 
     def close(self) -> None:
         """Take no more."""
-        self._server.shutdown()
-        self._thread.join(10)
-        self._server.server_close()
+        self._served.close()
 
 
 class Found(NamedTuple):

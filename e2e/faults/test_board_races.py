@@ -1,16 +1,15 @@
 """Many who want the same tasks, through two gateways and two boards, some of which are killed: still one order."""
 
 import os
-import random
-import signal
 
 import pytest
 
-from e2e.claiming import ClaimRace, Stir
+from e2e.claiming import ClaimRace
 from e2e.faults.builds import NOW, RACES, RENEWED, TOKEN, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.cutting import Cutting
 from e2e.faults.havoc import LONG
+from e2e.faults.killing import killing
 from e2e.harness import Hub
 from e2e.linear import judged
 from e2e.requirements import requirement
@@ -23,27 +22,13 @@ VICTIMS = ("board", "board-2", "gateway", "gateway-2", "nats")
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300 + CALLS / 10)]
 
 
-def killing(hub: Hub, seed: int, kills: int) -> Stir:
-    """SIGKILL of one process after the other, each at its share of the race."""
-
-    async def kill(race: ClaimRace) -> None:
-        chance = random.Random(seed)
-        for number in range(kills):
-            await race.reach((number + 1) / (kills + 1))
-            pid = hub.processes().get(chance.choice(VICTIMS), 0)
-            if pid:
-                os.kill(pid, signal.SIGKILL)
-
-    return kill
-
-
 @requirement("board:races")
 async def test_racing_claims_have_one_order_whoever_is_killed(fleet: Hub) -> None:
     """Lines are cut meanwhile, too; each asks again under its key until it has an answer."""
     room = Room(fleet.api, fleet.machine, "race").create()
     async with Cutting(fleet.url, seed=1, share=0.02) as line:
         race = ClaimRace(room, seed=1, calls=CALLS, url=line.url)
-        await race.run(killing(fleet, 1, kills=CALLS // BETWEEN_KILLS))
+        await race.run(killing(fleet, VICTIMS, 1, kills=CALLS // BETWEEN_KILLS))
     assert line.cuts
     race.verdict()
 

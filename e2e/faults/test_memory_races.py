@@ -1,17 +1,14 @@
 """Many callers on a few memories, through two gateways and two replicas, some of which are killed: still one order."""
 
-import os
-import random
-import signal
-
 import pytest
 
 from e2e.faults.builds import NOW, OLD, RACES, WILDCARD, switched_on
 from e2e.faults.conftest import MakeHub
 from e2e.faults.havoc import LONG
+from e2e.faults.killing import killing
 from e2e.harness import Hub
 from e2e.linear import judged
-from e2e.racing import Race, Stir
+from e2e.racing import Race
 from e2e.requirements import requirement
 from e2e.room import Room
 
@@ -20,26 +17,12 @@ SEEDS = range(50 if LONG else 2)
 VICTIMS = ("memory", "memory-2", "gateway", "gateway-2", "nats")
 
 
-def killing(hub: Hub, seed: int, kills: int) -> Stir:
-    """SIGKILL of one process after the other, each at its share of the race."""
-
-    async def kill(race: Race) -> None:
-        chance = random.Random(seed)
-        for number in range(kills):
-            await race.reach((number + 1) / (kills + 1))
-            pid = hub.processes().get(chance.choice(VICTIMS), 0)
-            if pid:
-                os.kill(pid, signal.SIGKILL)
-
-    return kill
-
-
 @requirement("memory:races")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_racing_calls_have_one_order_whoever_is_killed(fleet: Hub, seed: int) -> None:
     """Each asks again under its key until it has an answer."""
     race = Race(Room(fleet.api, fleet.machine, "race").create(), seed, calls=60)
-    race.run(killing(fleet, seed, kills=6))
+    race.run(killing(fleet, VICTIMS, seed, kills=6))
     race.verdict()
 
 
