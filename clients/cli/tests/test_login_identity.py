@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from clients.cli.tests.issuing import CLIENT, KEY, OTHER_KEY, by_shared_secret, identity, issuer_at, keys, unsigned
-from clients.cli.tests.scripted import ScriptedHub
+from clients.cli.tests.scripted import ScriptedHub, answer
 from mycelium_cli.errors import FORBIDDEN, Failure
 from mycelium_cli.sign_in import identity_token
 
@@ -47,6 +47,24 @@ def test_an_identity_token_that_does_not_hold_signs_nobody_in(kind: str, scripte
     assert failed.value.exit_status == FORBIDDEN
     assert failed.value.cause.startswith(f"the identity token of {scripted.url} does not hold (")
     assert not isinstance(token, str) or token not in failed.value.line()
+
+
+ODD: tuple[object, ...] = (
+    7, {}, {"kty": "EC", "crv": "brainpoolP256r1", "x": "AA", "y": "AA"}, {"kty": "EC", "crv": "P-256", "x": 5, "y": 6},
+    {"kty": "OKP", "crv": "X448", "x": "AAAA"}, {"kty": "RSA", "n": "AQAB", "e": "AQAB"}, {"kty": "RSA", "n": "é"},
+    {"kty": "RSA", "n": 5, "e": []}, {"kty": ["RSA"]}, {"kty": "EC", "kid": 5},
+)  # fmt: skip
+
+
+def test_keys_that_nobody_can_read_are_passed_over(scripted: ScriptedHub) -> None:
+    """One that is new to this program keeps nobody out who was signed for with another."""
+    good = KEY.as_dict(private=False)
+    scripted.play(answer(200, {"keys": [*ODD, good]}), answer(200, {"keys": {"a": good}}), answer(200, {"keys": ODD}))
+    tokens = {"id_token": identity(scripted.url), "access_token": "a"}
+    identity_token.check(issuer_at(scripted.url), CLIENT, tokens, nonce="n1")
+    for _ in range(2):
+        with pytest.raises(Failure, match="does not hold"):
+            identity_token.check(issuer_at(scripted.url), CLIENT, tokens, nonce="n1")
 
 
 @pytest.mark.parametrize("alg", ["RS256", "RS512", "PS256"])

@@ -12,7 +12,7 @@ from mycelium_cli.doctor.finding import NOTE, OK, WRONG, Finding
 from mycelium_cli.errors import Failure
 from mycelium_cli.handles import handle_of
 from mycelium_cli.health import SignIn, sign_in_of
-from mycelium_cli.output import clean_line
+from mycelium_cli.output import clean_line, shell_word
 from mycelium_cli.sign_in import agents, token_file
 from mycelium_cli.sign_in.token_file import Person
 from mycelium_cli.wording import Document
@@ -170,7 +170,7 @@ def _issuer(held: Held, auth: SignIn) -> Iterator[Finding]:
         return
     mine = clean_line(held.issuer)
     if not auth.named(held.issuer):
-        hint = f"mycelium login --issuer {clean_line(auth.issuers[0])}" if auth.issuers else "tell who runs the hub"
+        hint = f"mycelium login --issuer {shell_word(auth.issuers[0])}" if auth.issuers else "tell who runs the hub"
         yield Finding(_PART, WRONG, f"the token is of {mine}; the hub trusts {auth.listed or 'nobody'}", hint)
         return
     from mycelium_cli.sign_in import discovery

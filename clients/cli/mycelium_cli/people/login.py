@@ -14,7 +14,7 @@ from mycelium_cli.context import Here
 from mycelium_cli.errors import FORBIDDEN, Failure, usage
 from mycelium_cli.handles import handle_of
 from mycelium_cli.health import SignIn
-from mycelium_cli.output import Paint, clean_line
+from mycelium_cli.output import Paint, clean_line, shell_word
 from mycelium_cli.sign_in import agents, discovery, granted, leaving, renewal, token_file
 from mycelium_cli.sign_in.granted import Attempt
 from mycelium_cli.sign_in.token_file import Person
@@ -105,7 +105,7 @@ def _remedy(person: Person, hub: SignIn, cause: str) -> str:
     if "handle_claim" in cause or "can't be a handle" in cause:
         return "whoever runs the hub sets auth.handle_claim to a claim that holds a handle"
     if "audience" in cause and hub.audience and hub.audience != str(config.effective("login.audience").value):
-        return f"mycelium config set login.audience {clean_line(hub.audience)}, then mycelium login"
+        return f"mycelium config set login.audience {shell_word(hub.audience)}, then mycelium login"
     return ""
 
 

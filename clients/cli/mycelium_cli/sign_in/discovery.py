@@ -1,6 +1,5 @@
 """Which issuer to sign in with, and what it says of itself."""
 
-import shlex
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -9,7 +8,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import UNREACHABLE, Failure, usage
 from mycelium_cli.health import SignIn, sign_in_of
-from mycelium_cli.output import clean_line
+from mycelium_cli.output import clean_line, shell_word
 from mycelium_cli.sign_in import asking
 from mycelium_cli.transport import LOOPBACK
 
@@ -61,11 +60,6 @@ def chosen(here: Here, flag: str | None, hub: SignIn | None) -> Value:
     return Value(hub.issuers[0], here.hub_url)
 
 
-def as_typed(issuer: object) -> str:
-    """An issuer as one types it: a hub may name what a shell would run."""
-    return shlex.quote(clean_line(issuer))
-
-
 def _of_the_hub(here: Here, named: Value, hub: SignIn | None) -> Value:
     """A named issuer, unless the hub is known not to trust it: its token must go nowhere else."""
     mine = str(named.value).rstrip("/")
@@ -75,7 +69,7 @@ def _of_the_hub(here: Here, named: Value, hub: SignIn | None) -> Value:
     if match:
         return Value(match, named.source)
     cause = f"the hub at {here.hub_url} does not trust the issuer {mine} ({named.source}); it trusts {hub.listed}"
-    raise usage(cause, f"mycelium login --issuer {as_typed(hub.issuers[0])}")
+    raise usage(cause, f"mycelium login --issuer {shell_word(hub.issuers[0])}")
 
 
 def discover(named: Value) -> Issuer:
@@ -89,7 +83,7 @@ def discover(named: Value) -> Issuer:
         raise Failure(cause, exit_status=UNREACHABLE, hint="mycelium config get login.issuer, or --issuer <url>")
     if told.rstrip("/") != url.rstrip("/"):
         cause = f"{clean_line(url)} calls itself {clean_line(told)}, so its tokens would be those of another"
-        raise Failure(cause, hint=f"mycelium login --issuer {as_typed(told)}, if that is the right one")
+        raise Failure(cause, hint=f"mycelium login --issuer {shell_word(told)}, if that is the right one")
     return Issuer(
         issuer=told,
         authorization_endpoint=_endpoint(said.document, "authorization_endpoint", told),
@@ -116,7 +110,7 @@ def _check_line(named: Value) -> None:
         cause = (
             f"the hub names an issuer on plain HTTP, {clean_line(named.value)}: others could read what you type there"
         )
-        raise usage(cause, f"mycelium login --issuer {as_typed(named.value)}, if you trust that network")
+        raise usage(cause, f"mycelium login --issuer {shell_word(named.value)}, if you trust that network")
 
 
 def _endpoint(document: dict[str, Any], name: str, issuer: str) -> str:

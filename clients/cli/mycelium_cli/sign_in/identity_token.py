@@ -3,11 +3,15 @@
 Loads Authlib and joserfc, which only a sign-in does.
 """
 
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from mycelium_cli.errors import FORBIDDEN, Failure
 from mycelium_cli.sign_in import asking
 from mycelium_cli.sign_in.discovery import Issuer
+
+if TYPE_CHECKING:
+    from joserfc.jwk import KeySet
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _KINDS = {"RSA", "EC", "OKP"}
@@ -25,14 +29,9 @@ def check(at: Issuer, client_id: str, tokens: dict[str, Any], *, nonce: str = ""
     from authlib.oidc.core import CodeIDToken
     from joserfc import jwt
     from joserfc.errors import JoseError
-    from joserfc.jwk import KeySet
 
-    said = asking.get(at.jwks_uri) if at.jwks_uri else None
-    listed = said.document.get("keys") if said else None
-    keys = [key for key in listed or [] if isinstance(key, dict) and key.get("kty") in _KINDS]
-    keys = [key for key in keys if key.get("use", "sig") == "sig"]
     try:
-        decoded = jwt.decode(found, KeySet.import_key_set({"keys": keys}), algorithms=ALGORITHMS)
+        decoded = jwt.decode(found, _keys(at), algorithms=ALGORITHMS)
         options: Any = {
             "iss": {"essential": True, "value": at.issuer},
             "aud": {"essential": True, "value": client_id},
@@ -43,6 +42,21 @@ def check(at: Issuer, client_id: str, tokens: dict[str, Any], *, nonce: str = ""
         raise _refused(
             at, getattr(error, "error", "") or type(error).__name__, str(getattr(error, "claim", ""))
         ) from None
+
+
+def _keys(at: Issuer) -> "KeySet":
+    """The keys with which the issuer signs. What can't be read as one is passed over (RFC 7517, 5)."""
+    from joserfc.errors import JoseError
+    from joserfc.jwk import JWKRegistry, KeySet
+
+    said = asking.get(at.jwks_uri) if at.jwks_uri else None
+    listed = said.document.get("keys") if said else None
+    keys = []
+    for key in listed if isinstance(listed, list) else []:
+        with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError):
+            if key["kty"] in _KINDS and key.get("use", "sig") == "sig":
+                keys.append(JWKRegistry.import_key(key))
+    return KeySet(keys)
 
 
 def _refused(at: Issuer, why: str, claim: str = "") -> Failure:
