@@ -218,6 +218,13 @@ def test_all_pages_are_one_board(run: Run, scripted: ScriptedHub, monkeypatch: p
     assert "--group is empty" in run("board", "--group", " ").err
 
 
+def test_what_is_dismissed_shows_no_answer() -> None:
+    """One that it had before it was opened again is no answer to what nobody did."""
+    answered = row(status="resolved", meta={"answer": "15m"}, ready=False)
+    assert "resolved → 15m" in drawn(answered)[4]
+    assert "15m" not in drawn({**answered, "status": "dismissed"})[4]
+
+
 def test_a_screen_shows_the_first_rows_of_a_long_board() -> None:
     """What fits, wide characters and colours measured as they are seen; and how much more there is."""
     lines = ["demo   1 need you", "\x1b[1m" + "x" * 20 + "\x1b[0m", "x" * 21, "日" * 11, "", "last"]

@@ -33,6 +33,7 @@ class Moving(Holding):
     """A task with what a move has to know of its document."""
 
     options: tuple[str, ...] = ()
+    is_promoted: bool = False  # or was, before somebody opened it again
 
 
 def move_task(loaded: Moving, request: service_pb2.MoveTaskRequest, context: Context) -> Fact:
@@ -62,11 +63,10 @@ def answer_move(event: events_pb2.TaskMoved, _sequence: int) -> service_pb2.Move
 
 def _changes(loaded: Moving, request: service_pb2.MoveTaskRequest) -> dict[str, object]:
     """What the document's fields become."""
-    if request.move == views_pb2.MOVE_ANSWERED:
-        answer = {"answer": _answer(loaded, request.answer.strip())}
-        return {**CLOSING[request.move], **answer, **unblocked(loaded.task)}
     if request.move in CLOSING:
-        return {**CLOSING[request.move], **unblocked(loaded.task)}
+        answer = {"answer": _answer(loaded, request.answer.strip())} if request.move == views_pb2.MOVE_ANSWERED else {}
+        before = {"promoted": None} if loaded.is_promoted else {}
+        return {**before, **CLOSING[request.move], **answer, **unblocked(loaded.task)}
     if request.move == views_pb2.MOVE_BLOCKED:
         return {"status": "blocked", "blocked_by": _waited_for(request.on.strip())}
     if request.move != views_pb2.MOVE_UNBLOCKED:

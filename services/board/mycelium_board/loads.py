@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import datetime, timedelta
 
 from mycelium.board.v1 import service_pb2
@@ -45,8 +46,14 @@ def for_move(tables: Tables, request: service_pb2.MoveTaskRequest, context: Cont
     room = rooms_seen.find_room(tables, request.room, context)
     task = lookup.find_task(tables, room, request.task)
     row = tables.one("SELECT fields FROM task WHERE room_id = ? AND document_id = ?", room.id, task.document_id)
-    offered = tuple(options.of_json(row[0])) if row else ()
-    return Moving(room, task, tables.entity(subject(room.id, task.document_id), State), options=offered)
+    fields = row[0] if row else ""
+    return Moving(
+        room,
+        task,
+        tables.entity(subject(room.id, task.document_id), State),
+        options=tuple(options.of_json(fields)),
+        is_promoted='"promoted"' in fields and "promoted" in json.loads(fields),
+    )
 
 
 def for_expire(tables: Tables, request: service_pb2.ExpireClaimRequest, _context: Context) -> Holding:

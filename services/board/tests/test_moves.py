@@ -65,6 +65,22 @@ def test_a_task_is_closed_once(board: Hub, move: views_pb2.Move.ValueType, chang
     board.refused("task.closed", moving(move, KEY))
 
 
+@pytest.mark.parametrize(
+    ("move", "changes"),
+    [
+        (views_pb2.MOVE_RESOLVED, {"status": "resolved", "promoted": None}),
+        (views_pb2.MOVE_DISMISSED, {"status": "dismissed", "promoted": None}),
+        (views_pb2.MOVE_PROMOTED, {"status": "resolved", "promoted": True}),
+    ],
+)
+def test_what_was_promoted_and_opened_again_is_what_it_comes_to_now(
+    board: Hub, move: views_pb2.Move.ValueType, changes: dict[str, object]
+) -> None:
+    """Not promoted for ever: its row would say so."""
+    board.task(KEY, status="open", promoted=True)
+    assert moved(board, moving(move, KEY)) == changes
+
+
 def test_a_blocked_task_says_what_it_waits_for_and_keeps_its_holder(board: Hub) -> None:
     """A claim by the next one clears it, and so does `clear`."""
     held = board.claim(KEY)

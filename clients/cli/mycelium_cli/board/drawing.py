@@ -156,7 +156,7 @@ def _lines(row: Document, look: Look, paint: Paint) -> Iterator[str]:
 def _small_print(row: Document, look: Look) -> Iterator[str]:
     """What is known of a row, in the order in which one asks."""
     yield clean_line(row["key"])
-    answer = row["meta"].get("answer") if row["status"] in CLOSED else None
+    answer = row["meta"].get("answer") if row["status"] == "resolved" else None
     yield clean_line(_status(row)) + (f" → {clean_line(answer)}" if answer else "")
     if row["source"]["kind"] == "memory":
         yield from _standing(row)
