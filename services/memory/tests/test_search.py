@@ -14,14 +14,11 @@ from mycelium.memory.v1 import search_pb2 as pb
 from mycelium.memory.v1 import service_pb2
 from mycelium.rooms.v1 import service_pb2 as rooms_pb
 from mycelium_kernel import run, testing
-from mycelium_kernel.bus import Bus
-from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Refusal, Unavailable
 from mycelium_kernel.run import Runtime
 from mycelium_memory.service import service
 from mycelium_memory.settings import IndexSettings
-from mycelium_rooms.service import service as rooms_service
-from services.memory.tests.test_service import Asker
+from services.memory.tests.asking import Asker
 
 CLOUD = "Our servers are rented from a hosting company in Finland."
 LUNCH = "Every Tuesday the team eats together in the garden."
@@ -38,20 +35,6 @@ async def memory(
         yield runtime
     finally:
         await runtime.stop()
-
-
-@pytest.fixture
-async def ask(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[Asker]:
-    """Asks over the bus; the rooms service is there, with the room `demo`."""
-    rooms = await run.start(rooms_service(), nats_server.settings("rooms"), tmp_path / "rooms")
-    connection = await Connection.open(nats_server.settings("gateway"))
-    asker = Asker(Bus(connection, "gateway"))
-    await asker(rooms_pb.CreateRoomRequest(name="demo"))
-    try:
-        yield asker
-    finally:
-        await connection.close()
-        await rooms.stop()
 
 
 async def write(ask: Asker, key: str, body: str, handle: str = "avery", room: str = "demo", **fields: object) -> None:

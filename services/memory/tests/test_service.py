@@ -6,32 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from google.protobuf.message import Message
 
 from mycelium.memory.v1 import service_pb2 as pb
 from mycelium.rooms.v1 import service_pb2 as rooms_pb
-from mycelium_kernel import events, run, subjects, testing
-from mycelium_kernel.bus import Bus
-from mycelium_kernel.connections import Connection
+from mycelium_kernel import run, subjects, testing
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.run import Runtime
-from mycelium_kernel.service import Actor
 from mycelium_memory.service import service
-from mycelium_rooms.service import service as rooms_service
-
-
-class Asker:
-    """A client; the type of an answer follows from its request's."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
-
-    async def __call__(self, request: Message, handle: str = "avery", key: str = "") -> Any:
-        response = events.message_type(subjects.method_of(request.DESCRIPTOR).output_type.full_name)
-        return (await self._bus.ask(request, response, actor=Actor(handle, handle), key=key)).message
+from services.memory.tests.asking import Asker
 
 
 @contextlib.asynccontextmanager
@@ -42,20 +26,6 @@ async def running(server: testing.NatsServer, folder: Path) -> AsyncIterator[Run
         yield runtime
     finally:
         await runtime.stop()
-
-
-@pytest.fixture
-async def ask(nats_server: testing.NatsServer, tmp_path: Path) -> AsyncIterator[Asker]:
-    """Asks over the bus; the rooms service is there, with the room `demo`."""
-    rooms = await run.start(rooms_service(), nats_server.settings("rooms"), tmp_path / "rooms")
-    connection = await Connection.open(nats_server.settings("gateway"))
-    asker = Asker(Bus(connection, "gateway"))
-    await asker(rooms_pb.CreateRoomRequest(name="demo"))
-    try:
-        yield asker
-    finally:
-        await connection.close()
-        await rooms.stop()
 
 
 async def test_documents_come_back_from_the_log(nats_server: testing.NatsServer, tmp_path: Path, ask: Asker) -> None:

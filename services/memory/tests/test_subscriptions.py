@@ -20,10 +20,10 @@ from mycelium_memory import commands_subscriptions, queries_changes
 from mycelium_memory.model import subject
 from mycelium_memory.reactions import WAKER
 from mycelium_memory.subscriptions import subscribers
+from services.memory.tests.asking import Asker
 from services.memory.tests.hub import Hub
-from services.memory.tests.test_service import Asker, ask, running
+from services.memory.tests.test_service import running
 
-__all__ = ["ask"]  # a fixture
 SUBSCRIBE, UNSUBSCRIBE = subscriptions_pb2.SubscribeRequest, subscriptions_pb2.UnsubscribeRequest
 CHANGED = rooms_views_pb2.DELIVERY_REASON_CHANGED
 BOUND_S = 60.0
