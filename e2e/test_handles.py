@@ -4,6 +4,7 @@ On a hub where a handle is a claim, and on one where a token proves it.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -80,6 +81,19 @@ def test_a_handle_that_passes_for_another_is_taken(machine: Machine, room: Room)
     room.api.post(room.at("members"), {"handle": "eng1neer"}, handle="kim").refused(409, "handle.taken")
     room.join("engineer")
     room.join("engineer-2")
+
+
+@requirement("handles:at-once")
+def test_of_several_that_look_alike_and_come_at_once_one_is_let_in(room: Room, unique: Unique) -> None:
+    """As agents of one room and as people; the others are told that it is taken, whoever came first."""
+    name = unique("m")
+    looks = [f"{name}-scout", f"{name}-sc0ut", f"{name}scout", f"{name}sc0ut"]
+    with ThreadPoolExecutor(8) as many:
+        agents = [many.submit(room.api.post, room.at("members"), {"handle": one}, handle="kim") for one in looks]
+        people = [many.submit(room.api.post, path("users"), {"handle": one}) for one in looks]
+        replies = [asked.result() for asked in (*agents, *people)]
+    assert sorted(reply.status for reply in replies) == [201] + [409] * 7
+    assert {reply.json["slug"] for reply in replies if reply.status == 409} == {"handle.taken"}
 
 
 @requirement("handles:person")

@@ -6,6 +6,7 @@ hold everything stored before the request came, so that nobody is refused what t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +18,13 @@ from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import Conflict, Refusal, Unavailable, WrongSequence
 from mycelium_kernel.log import Log
 from mycelium_kernel.projector import Projector
-from mycelium_kernel.service import Command, Context, Done, Entity, Fact
+from mycelium_kernel.service import Also, Command, Context, Done, Entity, Fact
 from mycelium_kernel.tables import Answered
 from mycelium_kernel.turns import Turns
 
 RACES = 3  # a lost race is run again this often, then the caller is told
+# The same for one over several entities: many who have nothing else to do with each other may share one of them.
+RACES_TOGETHER = 30
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Outcome:
     answer: Message
     sequence: int
     event: Message | None = None
+
+
+class _LostTogether(WrongSequence):
+    """One of several entities has moved on."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,9 @@ class Decider:
             except Refusal:
                 if fresh:
                     raise
-            except WrongSequence:
+            except WrongSequence as lost:
                 races += 1
-                if races > RACES:
+                if races > (RACES_TOGETHER if isinstance(lost, _LostTogether) else RACES):
                     raise Conflict(events.type_name(request)) from None
             await self.projector.catch_up()
             fresh = True
@@ -70,14 +77,18 @@ class Decider:
             return decision
         if decision.on is None:
             return await self._append(command, decision, context, body)
-        async with self.turns.taken(decision.on.subject) as turn:
-            if turn.last > decision.on.sequence:  # somebody was before us in the line
-                await self.projector.wait(turn.last)
+        async with contextlib.AsyncExitStack() as stack:
+            # In one order, so that no two wait for each other.
+            subjects = sorted(decision.entities)
+            turns = {subject: await stack.enter_async_context(self.turns.taken(subject)) for subject in subjects}
+            if any(turns[subject].last > sequence for subject, sequence in decision.entities.items()):
+                await self.projector.wait(max(turn.last for turn in turns.values()))  # somebody was before us in a line
                 decision = await self._decide(command, request, context, body)
                 if isinstance(decision, Outcome):
                     return decision
             outcome = await self._append(command, decision, context, body)
-            turn.last = max(turn.last, outcome.sequence)
+            for turn in turns.values():
+                turn.last = max(turn.last, outcome.sequence)
             return outcome
 
     async def _decide(self, command: Command, request: Message, context: Context, body: str) -> Outcome | Fact:
@@ -110,12 +121,13 @@ class Decider:
     async def _append_together(
         self, command: Command, fact: Fact, on: Entity[Any], context: Context, body: str
     ) -> Outcome:
-        group = [
-            (also.subject, also.event.SerializeToString(), {headers.TYPE: events.type_name(also.event), **also.headers})
-            for also in fact.also
-        ]
+        group = [(also.subject, also.event.SerializeToString(), _also_headers(also)) for also in fact.also]
         group.append((on.subject, fact.event.SerializeToString(), fact_headers(fact, context, body)))
-        appended = await self.log.append_together(group, expect=on.sequence, deadline=context.deadline)
+        try:
+            appended = await self.log.append_together(group, expect=on.sequence, deadline=context.deadline)
+        except WrongSequence as error:
+            raise _LostTogether(str(error)) from None
+        self.projector.stored(on.subject, appended.sequence)
         return Outcome(command.answer(fact.event, appended.sequence), appended.sequence, fact.event)
 
     async def _repeat(self, command: Command, answered: Answered, body: str) -> Outcome:
@@ -128,6 +140,11 @@ class Decider:
             raise Refusal("key.reused", "this key was used for another request; use a new key for a new request")
         event = events.decode(stored[headers.TYPE], data)
         return Outcome(command.answer(event, answered.sequence), answered.sequence, event)
+
+
+def _also_headers(also: Also) -> dict[str, str]:
+    expected = {headers.EXPECTED: str(also.on.sequence)} if also.on else {}
+    return {headers.TYPE: events.type_name(also.event), **also.headers, **expected}
 
 
 def fact_headers(fact: Fact, context: Context, body: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ LOGGER = logging.getLogger(__name__)
 BATCH_FROM = 16  # measured: below this, single appends in flight together are as quick
 BATCH_MESSAGES = 1_000  # JetStream's limit
 BATCH_BYTES = 4 * 1024 * 1024
+GROUPS = 8  # batches of one decision each that are on their way at once; JetStream takes 50 a stream of all processes
 QUEUE_LIMIT = 10_000  # facts that may wait before callers are told to come back later
 ATTEMPT_S = 2.0
 RETRY_S = 0.05
@@ -98,6 +99,7 @@ class Log:
         self._waiting: list[Append] = []
         self._sending: list[Append] = []
         self._alone: dict[asyncio.Task[None], Append] = {}  # conditional facts on their way
+        self._together = asyncio.Semaphore(GROUPS)
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -147,8 +149,8 @@ class Log:
     ) -> Appended:
         """Append two to a thousand facts in one step, all or none, and return the place of the last.
 
-        `expect` is the last sequence that the last one's subject must have; the others are free. Raises what `append`
-        raises.
+        `expect` is the last sequence that the last one's subject must have; another has it in its headers, or is free.
+        Tried again like a conditional fact alone. Raises what `append` raises.
         """
         if self._writer is None:
             raise Unavailable("the service is stopping")
@@ -158,13 +160,17 @@ class Log:
         appends = [Append(subject, data, dict(stored), None, deadline, done) for subject, data, stored in facts]
         last = appends[-1]
         last.headers[headers.EXPECTED] = str(expect)
-        try:
-            async with asyncio.timeout(self._left(last)):
-                return Appended(await self._send_batch(appends))
-        except nats.js.errors.APIError as error:
-            raise _judge(error) from error
-        except NATS_ERRORS:
-            raise last.overdue() from None
+        while self._left(last) > 0.001:
+            try:
+                async with self._together, asyncio.timeout(self._left(last)):
+                    return Appended(await self._send_batch(appends))
+            except nats.js.errors.APIError as error:
+                if not _is_passing(error):
+                    raise _judge(error) from error
+            except NATS_ERRORS as error:
+                LOGGER.debug("append of %d facts: %s", len(appends), words(error))
+            await asyncio.sleep(RETRY_S)
+        raise last.overdue()
 
     def _left(self, append: Append) -> float:
         return (append.deadline - self._clock()).total_seconds()

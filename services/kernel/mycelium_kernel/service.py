@@ -55,11 +55,15 @@ class Entity(Generic[S]):
 
 @dataclass(frozen=True)
 class Also:
-    """A fact that is stored in one step with a conditional one, right before it; `headers` are added to its type."""
+    """A fact that is stored in one step with a conditional one, right before it; `headers` are added to its type.
+
+    `on` makes it conditional too: all are stored only while the last sequence of that entity, of its subject, stands.
+    """
 
     event: Message
     subject: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    on: Entity[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Fact:
 
     `on` makes it conditional: it is stored only while that entity's last sequence stands. Without it, the event goes
     to `subject` freely. `answers` is False for a fact that a repeat of the request must not be answered from.
-    `also` are facts of what was brought from elsewhere, up to 999, and not for what is decided here: one command is
-    one fact.
+    `also` are up to 999 others: facts of what was brought from elsewhere, or one that keeps this decision apart from
+    others that are made at the same moment, and says nothing else. Of what is decided here, one command is one fact.
     """
 
     event: Message
@@ -77,6 +81,12 @@ class Fact:
     subject: str = ""
     answers: bool = True
     also: tuple[Also, ...] = ()
+
+    @property
+    def entities(self) -> dict[str, int]:
+        """The subjects whose last sequence is expected, and that sequence."""
+        entities = [self.on, *(also.on for also in self.also)]
+        return {entity.subject: entity.sequence for entity in entities if entity}
 
 
 @dataclass(frozen=True)

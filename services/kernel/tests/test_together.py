@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
 from mycelium.rooms.v1 import events_pb2, service_pb2
-from mycelium_kernel import headers, subjects
+from mycelium_kernel import headers, subjects, testing
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
@@ -82,3 +83,46 @@ async def test_a_command_may_bring_facts_with_its_own(start: Start, bus: Bus) ->
         assert found[0]["Myc-Imported"] == "7"
         with pytest.raises(Refusal):
             await toy.save(bus, "a")
+
+
+async def test_each_fact_of_a_group_may_expect_its_own_place(log: Log, connection: Connection) -> None:
+    """Two decisions on entities of their own that share a third: the second is refused, and leaves nothing."""
+    shared = subjects.fact("test", "room", "look", "one")
+
+    async def decided(entity: str, shared_at: int) -> int:
+        group = [(shared, b"look", {headers.TYPE: "x", headers.EXPECTED: str(shared_at)}), (entity, b"it", {})]
+        deadline = system_clock() + timedelta(seconds=10)
+        return (await log.append_together(group, expect=0, deadline=deadline)).sequence
+
+    entities = [subjects.fact("test", "room", "thing", name) for name in ("one", "two", "three")]
+    answers = await asyncio.gather(*(decided(entity, 0) for entity in entities), return_exceptions=True)
+    assert sorted(map(type, answers), key=str) == sorted([int, WrongSequence, WrongSequence], key=str)
+    assert await connection.last_sequence(None) == 2
+    assert await decided(entities[answers.index(2) - 1], 1) == 4
+
+
+async def test_more_groups_at_once_than_the_server_takes_are_all_stored(log: Log, connection: Connection) -> None:
+    """Each waits for its turn."""
+
+    async def one(number: int) -> int:
+        entity = subjects.fact("test", "room", "thing", f"n{number}")
+        deadline = system_clock() + timedelta(seconds=10)
+        return (
+            await log.append_together([(POSTS, b"x", {}), (entity, b"y", {})], expect=0, deadline=deadline)
+        ).sequence
+
+    assert len(set(await asyncio.gather(*map(one, range(120))))) == 120
+    assert await connection.last_sequence(None) == 240
+
+
+async def test_a_group_waits_for_nats_like_a_fact_alone(
+    log: Log, connection: Connection, nats_server: testing.NatsServer
+) -> None:
+    """A server that is away for a moment is asked again; nothing is stored twice."""
+    nats_server.kill()
+    asked = asyncio.create_task(together(log, 0))
+    await asyncio.sleep(0)
+    await nats_server.start()
+    assert (await asked).sequence == 3
+    with pytest.raises(WrongSequence):
+        await together(log, 0)

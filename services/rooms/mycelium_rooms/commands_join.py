@@ -14,7 +14,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms.commands_names import check_member_handle
 from mycelium_rooms.commands_people import Membership
-from mycelium_rooms.model import RoomRow, may_act
+from mycelium_rooms.model import RoomRow, may_act, taking
 
 GOOD_FOR = timedelta(minutes=10)
 
@@ -87,7 +87,7 @@ def answer_make(event: join_pb2.JoinCodeMade, _sequence: int) -> join_pb2.MakeJo
 def use_join_code(loaded: Coming | None, request: join_pb2.UseJoinCodeRequest, context: Context) -> Fact | Done:
     """Refused in one way, whatever is wrong with the code, so that a refusal tells nothing about it."""
     if loaded is None or not _is_good(loaded, request, context):
-        raise Refusal("join.refused", "the code is wrong, was used, or is too old: ask for a new one")
+        raise not_good()
     event = join_pb2.JoinCodeUsed(
         room_id=loaded.room.id,
         handle=loaded.handle,
@@ -103,17 +103,28 @@ def use_join_code(loaded: Coming | None, request: join_pb2.UseJoinCodeRequest, c
     return Fact(event, on=loaded.entity)
 
 
+def not_good() -> Refusal:
+    """The refusal of a code, and of who came too late with a good one."""
+    return Refusal("join.refused", "the code is wrong, was used, or is too old: ask for a new one")
+
+
 def _is_good(loaded: Coming, request: join_pb2.UseJoinCodeRequest, context: Context) -> bool:
     state, member = loaded.entity.state, loaded.membership.member
     if state is None or not hmac.compare_digest(state.code_digest, request.code_digest):
         return False
-    is_agent = not loaded.membership.is_user and (member is None or member.kind == views_pb2.MEMBER_KIND_AGENT)
-    if loaded.membership.alike and state.made_by != loaded.handle:  # who came meanwhile, and looks the same
+    is_agent = member is None or member.kind == views_pb2.MEMBER_KIND_AGENT
+    if not _may_come(loaded):
         return False
     if state.proven and not _may_act(loaded.membership, loaded.handle, state.made_by):  # not any more
         return False
     in_time = clock.to_timestamp(context.now).ToMilliseconds() < state.expires_at.ToMilliseconds()
     return is_agent and in_time and state.used_by in {"", request.request_digest}
+
+
+def _may_come(loaded: Coming) -> bool:
+    """Whether nobody came since the code was made who is a person of the same handle, or looks the same."""
+    made_by = loaded.entity.state.made_by if loaded.entity.state else ""
+    return not loaded.membership.is_user and (not loaded.membership.alike or made_by == loaded.handle)
 
 
 def _is_room(text: str, room: RoomRow) -> bool:
@@ -126,15 +137,17 @@ def answer_use(event: join_pb2.JoinCodeUsed, _sequence: int) -> join_pb2.UseJoin
 
 
 def register_joined(loaded: Coming | None, request: join_pb2.RegisterJoinedRequest, context: Context) -> Fact | Done:
-    """Nothing is to be done for a member, nor for one that was removed since it joined."""
+    """Nothing is to be done for a member, for one that was removed since it joined, nor where it is kept out now."""
     done = Done(join_pb2.RegisterJoinedResponse())
     if loaded is None or loaded.membership.member or loaded.membership.entity.sequence > request.joined:
         return done
+    if not _may_come(loaded):
+        return Done(join_pb2.RegisterJoinedResponse(refused=True))
     now = clock.to_timestamp(context.now)
     member = views_pb2.Member(handle=loaded.handle, kind=views_pb2.MEMBER_KIND_AGENT, created_at=now, updated_at=now)
     by = loaded.entity.state.made_by if loaded.entity.state else ""
     event = events_pb2.MemberSaved(room_id=loaded.room.id, member=member, joined=True, saved_by=by)
-    return Fact(event, on=loaded.membership.entity)
+    return Fact(event, on=loaded.membership.entity, also=taking((loaded.membership.look,), context))
 
 
 def answer_register(_event: events_pb2.MemberSaved, _sequence: int) -> join_pb2.RegisterJoinedResponse:

@@ -20,7 +20,7 @@ from mycelium_rooms.commands_text import (
     line,
     paragraphs,
 )
-from mycelium_rooms.model import RoomRow, saved_user
+from mycelium_rooms.model import Look, RoomRow, saved_user, taking
 
 ALLOW_FROM = 100
 
@@ -29,7 +29,8 @@ ALLOW_FROM = 100
 class Person:
     """A user's entity, whether an agent or engine somewhere has the handle, and a room where the caller sees that.
 
-    `alike` is for whom the handle can be taken, when it is new; `named_alike` for whom the name can.
+    `alike` is for whom the handle can be taken, when it is new; `named_alike` for whom the name can. `looks` are those
+    of the handle and of the name that is asked for.
     """
 
     entity: Entity[events_pb2.UserState]
@@ -37,6 +38,7 @@ class Person:
     agent_room: str = ""
     alike: Alike | None = None
     named_alike: list[Alike] = field(default_factory=list)
+    looks: tuple[Look, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,14 @@ class Membership:
     """A member's entity, its room, whether the handle is a user's, and the room's handles that are like it.
 
     `alike` is for whom the handle can be taken, when it is new in the room; `has_spoken`, whether somebody has written
-    there under it all the same.
+    there under it all the same. `look` is that of the handle.
     """
 
     room: RoomRow
     entity: Entity[events_pb2.MemberState]
     is_user: bool
     near: list[str]
+    look: Look
     alike: Alike | None = None
     has_spoken: bool = False
 
@@ -91,7 +94,8 @@ def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Con
         updated_at=now,
         created=before is None,
     )
-    return Fact(event, on=loaded.entity)
+    is_called = before is None or name != before.name
+    return Fact(event, on=loaded.entity, also=taking(loaded.looks if is_called else (), context))
 
 
 def _an_agents(handle: str, room: str) -> Refusal:
@@ -126,7 +130,8 @@ def save_member(loaded: Membership, request: service_pb2.SaveMemberRequest, cont
     event = events_pb2.MemberSaved(
         room_id=loaded.room.id, member=member, joined=before is None, saved_by=handle_of(context)
     )
-    return Fact(event, on=loaded.entity)
+    is_new = kind != views_pb2.MEMBER_KIND_USER and (before is None or kind != before.kind)
+    return Fact(event, on=loaded.entity, also=taking((loaded.look,) if is_new else (), context))
 
 
 def _check_kind(kind: views_pb2.MemberKind.ValueType, handle: str, loaded: Membership) -> None:

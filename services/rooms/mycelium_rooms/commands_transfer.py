@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mycelium.rooms.v1 import events_pb2, states_pb2, transfer_pb2, views_pb2
@@ -13,7 +14,7 @@ from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
 from mycelium_rooms.commands_portable import LATEST_MS, unpacked
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms.model import Look, RoomRow, taking
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from
@@ -23,7 +24,8 @@ IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on 
 class Importing:
     """A room that is being imported, and its import's entity; `users` and `agents` are handles of this hub.
 
-    `known` are the ids of messages that the room has of those which the request brings.
+    `known` are the ids of messages that the room has of those which the request brings, `looks` those of its members'
+    handles.
     """
 
     room: RoomRow
@@ -33,6 +35,7 @@ class Importing:
     known: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
+    looks: Mapping[str, Look] = field(default_factory=dict)
 
     @property
     def state(self) -> states_pb2.ImportState:
@@ -94,7 +97,13 @@ def import_facts(loaded: Importing, request: transfer_pb2.ImportFactsRequest, co
         facts=loaded.state.facts + len(brought),
         imported_at=clock.to_timestamp(context.now),
     )
-    return Fact(step, on=loaded.entity, also=tuple(brought))
+    looks = taking((loaded.looks[handle] for handle in _handles(brought)), context)
+    return Fact(step, on=loaded.entity, also=(*looks, *brought))
+
+
+def _handles(brought: list[Also]) -> list[str]:
+    """Of members that are brought."""
+    return [also.event.member.handle for also in brought if isinstance(also.event, events_pb2.MemberSaved)]
 
 
 def _check_here(loaded: Importing, event: Any, taken: set[str]) -> None:

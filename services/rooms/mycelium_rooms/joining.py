@@ -11,6 +11,7 @@ from mycelium.rooms.v1 import join_pb2, views_pb2
 from mycelium_kernel import clock, subjects
 from mycelium_kernel.service import Context, Reaction, Stored
 from mycelium_kernel.tables import Tables
+from mycelium_rooms.commands_join import not_good
 from mycelium_rooms.model import ROOMS, may_act
 
 if TYPE_CHECKING:
@@ -23,12 +24,19 @@ OWNER = """SELECT room_id, room.name, handle
 
 
 async def register(runtime: Runtime, event: join_pb2.JoinCodeUsed, sequence: int) -> None:
-    """Make who joined a member, unless it is one."""
-    await runtime.do(join_pb2.RegisterJoinedRequest(room_id=event.room_id, handle=event.handle, joined=sequence))
+    """Make who joined a member, unless it is one. Refused when somebody who looks the same was a moment quicker."""
+    if await _is_refused(runtime, event, sequence):
+        raise not_good()
 
 
 async def _register(runtime: Runtime, event: join_pb2.JoinCodeUsed, stored: Stored) -> None:
-    await register(runtime, event, stored.sequence)
+    await _is_refused(runtime, event, stored.sequence)
+
+
+async def _is_refused(runtime: Runtime, event: join_pb2.JoinCodeUsed, sequence: int) -> bool:
+    request = join_pb2.RegisterJoinedRequest(room_id=event.room_id, handle=event.handle, joined=sequence)
+    answer = await runtime.do(request)
+    return isinstance(answer, join_pb2.RegisterJoinedResponse) and answer.refused
 
 
 REGISTRAR = Reaction("registrar", (join_pb2.JoinCodeUsed,), (subjects.of_kind(ROOMS, "join"),), _register)

@@ -54,7 +54,9 @@ def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, context:
     subject = subjects.fact(ROOMS, subjects.HUB, "user", handle)
     entity = tables.entity(subject, events_pb2.UserState)
     alike = None if entity.state else looks.like_user(tables, handle, context)
-    return Person(entity, is_agent, agent_room, alike, looks.like_name(tables, request.name, handle))
+    called = [looks.look_of(tables, name) for name in (handle, request.name.strip()) if name]
+    named_alike = looks.like_name(tables, request.name, handle)
+    return Person(entity, is_agent, agent_room, alike, named_alike, tuple(called))
 
 
 def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, context: Context) -> Membership:
@@ -73,4 +75,5 @@ def membership(tables: Tables, room: RoomRow, text: str) -> Membership:
     near = [] if present else lookup.near_members(tables, room, handle)
     alike = None if entity.state else looks.like_member(tables, room, handle)
     has_spoken = entity.state is None and lookup.has_spoken(tables, room, handle)
-    return Membership(room, entity, lookup.is_user(tables, handle), near, alike, has_spoken)
+    look = looks.look_of(tables, handle)
+    return Membership(room, entity, lookup.is_user(tables, handle), near, look, alike, has_spoken)

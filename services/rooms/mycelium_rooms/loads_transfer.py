@@ -8,6 +8,7 @@ from mycelium.rooms.v1 import events_pb2, states_pb2, transfer_pb2, views_pb2
 from mycelium_kernel import names, subjects
 from mycelium_kernel.service import Context, Entity
 from mycelium_kernel.tables import Tables
+from mycelium_rooms import looks
 from mycelium_rooms.commands_portable import PORTABLE
 from mycelium_rooms.commands_transfer import Importing, not_importing
 from mycelium_rooms.loads_rooms import name_of
@@ -40,10 +41,11 @@ def for_facts(tables: Tables, request: transfer_pb2.ImportFactsRequest, _context
         known=_found(tables, known, message_ids, request.room_id),
         users=_found(tables, users, handles),
         agents=_found(tables, agents, handles),
+        looks={handle: looks.look_of(tables, handle) for handle in handles},
     )
 
 
-def _importing(tables: Tables, room_id: str, **found: frozenset[str]) -> Importing:
+def _importing(tables: Tables, room_id: str, **found: Any) -> Importing:
     row = tables.one("SELECT name, private, created_by, importing FROM room WHERE room_id = ?", room_id)
     if row is None:
         raise not_importing(room_id)

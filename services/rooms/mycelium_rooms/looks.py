@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from mycelium.rooms.v1 import views_pb2
+from mycelium.rooms.v1 import looks_pb2, views_pb2
+from mycelium_kernel import subjects
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.lookalikes import skeleton
 from mycelium_kernel.service import Context
 from mycelium_kernel.tables import Tables
 from mycelium_rooms import views
 from mycelium_rooms.commands_names import Alike
-from mycelium_rooms.model import RoomRow
+from mycelium_rooms.model import ROOMS, Look, RoomRow
 
 USERS = """SELECT handle, '' FROM user WHERE looks = ?1 AND handle != ?2
   UNION ALL SELECT handle, name FROM user WHERE called = ?1 AND length(called) > 1 AND handle != ?2"""
@@ -18,6 +19,12 @@ AGENTS = f"""SELECT handle FROM member JOIN room USING (room_id)
 
 NAMESAKES = f"""SELECT iif({views.VISIBLE}, room.name, '') AS shown FROM member JOIN room USING (room_id)
   WHERE handle = ?2 AND has_left = 0 AND kind != ?3 ORDER BY shown = '' LIMIT 1"""  # noqa: S608 - fixed text
+
+
+def look_of(tables: Tables, name: str) -> Look:
+    """The entity of how a handle or a person's name looks, which whoever is about to be called so takes."""
+    subject = subjects.fact(ROOMS, subjects.HUB, "look", subjects.digest(skeleton(name)))
+    return tables.entity(subject, looks_pb2.LookState)
 
 
 def where_agent(tables: Tables, handle: str, context: Context) -> tuple[bool, str]:

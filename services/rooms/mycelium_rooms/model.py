@@ -5,16 +5,19 @@ Pure: nothing here reads a clock, a table or the bus.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mycelium.rooms.v1 import events_pb2, join_pb2, states_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, join_pb2, looks_pb2, states_pb2, views_pb2
+from mycelium_kernel import clock
 from mycelium_kernel.callers import handle_of
-from mycelium_kernel.service import Context
+from mycelium_kernel.service import Also, Context, Entity
 
 ROOMS = "rooms"  # the service, as its subjects name it
 NOTICE, CHANGE = "notice", "change"  # types of messages that services say, and nobody
 RESOLVED, EXPIRED = "resolved", "expired"
 RoomSettings = events_pb2.RoomCreated | events_pb2.RoomChanged  # both hold all of them
+Look = Entity[looks_pb2.LookState]  # how a handle or a person's name looks
 ENDED = (views_pb2.DELIVERY_STATE_ACKNOWLEDGED, views_pb2.DELIVERY_STATE_PARKED)
 
 
@@ -99,6 +102,17 @@ def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.Membe
         state.CopyFrom(before)
     state.left = True
     return state
+
+
+def evolve_look(_before: looks_pb2.LookState | None, event: looks_pb2.LookTaken) -> looks_pb2.LookState:
+    return looks_pb2.LookState(taken_at=event.taken_at)
+
+
+def taking(looks: Iterable[Look], context: Context) -> tuple[Also, ...]:
+    """What is stored with a decision by which somebody is called so: of two at once, one is judged after the other."""
+    event = looks_pb2.LookTaken(taken_at=clock.to_timestamp(context.now))
+    by_subject = {look.subject: look for look in looks}
+    return tuple(Also(event, look.subject, on=look) for look in by_subject.values())
 
 
 def may_act(member: views_pb2.Member, handle: str) -> bool:

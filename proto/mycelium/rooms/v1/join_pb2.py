@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmycelium/rooms/v1/join.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"H\n\x13MakeJoinCodeRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x13\n\x0b\x63ode_digest\x18\x03 \x01(\t\"u\n\x14MakeJoinCodeResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"u\n\x12UseJoinCodeRequest\x12\x13\n\x0b\x63ode_digest\x18\x01 \x01(\t\x12\x14\n\x0ctoken_digest\x18\x02 \x01(\t\x12\x16\n\x0erequest_digest\x18\x03 \x01(\t\x12\x0c\n\x04room\x18\x04 \x01(\t\x12\x0e\n\x06handle\x18\x05 \x01(\t\"D\n\x13UseJoinCodeResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\"H\n\x15RegisterJoinedRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0e\n\x06joined\x18\x03 \x01(\x04\"\x18\n\x16RegisterJoinedResponse\")\n\x11\x46indJoinedRequest\x12\x14\n\x0ctoken_digest\x18\x01 \x01(\t\"C\n\x12\x46indJoinedResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\"\xd0\x01\n\x0cJoinCodeMade\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x13\n\x0b\x63ode_digest\x18\x03 \x01(\t\x12\x0f\n\x07made_by\x18\x04 \x01(\t\x12+\n\x07made_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x07 \x01(\t\x12\x0e\n\x06proven\x18\x08 \x01(\x08\"\x98\x01\n\x0cJoinCodeUsed\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x14\n\x0ctoken_digest\x18\x03 \x01(\t\x12\x16\n\x0erequest_digest\x18\x04 \x01(\t\x12+\n\x07used_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x06 \x01(\t\"\x82\x01\n\tJoinState\x12\x13\n\x0b\x63ode_digest\x18\x01 \x01(\t\x12.\n\nexpires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07used_by\x18\x03 \x01(\t\x12\x0f\n\x07made_by\x18\x04 \x01(\t\x12\x0e\n\x06proven\x18\x05 \x01(\x08\x32\x9c\x03\n\x0eJoiningService\x12\x61\n\x0cMakeJoinCode\x12&.mycelium.rooms.v1.MakeJoinCodeRequest\x1a\'.mycelium.rooms.v1.MakeJoinCodeResponse\"\x00\x12^\n\x0bUseJoinCode\x12%.mycelium.rooms.v1.UseJoinCodeRequest\x1a&.mycelium.rooms.v1.UseJoinCodeResponse\"\x00\x12g\n\x0eRegisterJoined\x12(.mycelium.rooms.v1.RegisterJoinedRequest\x1a).mycelium.rooms.v1.RegisterJoinedResponse\"\x00\x12^\n\nFindJoined\x12$.mycelium.rooms.v1.FindJoinedRequest\x1a%.mycelium.rooms.v1.FindJoinedResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmycelium/rooms/v1/join.proto\x12\x11mycelium.rooms.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"H\n\x13MakeJoinCodeRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x13\n\x0b\x63ode_digest\x18\x03 \x01(\t\"u\n\x14MakeJoinCodeResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"u\n\x12UseJoinCodeRequest\x12\x13\n\x0b\x63ode_digest\x18\x01 \x01(\t\x12\x14\n\x0ctoken_digest\x18\x02 \x01(\t\x12\x16\n\x0erequest_digest\x18\x03 \x01(\t\x12\x0c\n\x04room\x18\x04 \x01(\t\x12\x0e\n\x06handle\x18\x05 \x01(\t\"D\n\x13UseJoinCodeResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\"H\n\x15RegisterJoinedRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x0e\n\x06joined\x18\x03 \x01(\x04\")\n\x16RegisterJoinedResponse\x12\x0f\n\x07refused\x18\x01 \x01(\x08\")\n\x11\x46indJoinedRequest\x12\x14\n\x0ctoken_digest\x18\x01 \x01(\t\"C\n\x12\x46indJoinedResponse\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04room\x18\x02 \x01(\t\x12\x0e\n\x06handle\x18\x03 \x01(\t\"\xd0\x01\n\x0cJoinCodeMade\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x13\n\x0b\x63ode_digest\x18\x03 \x01(\t\x12\x0f\n\x07made_by\x18\x04 \x01(\t\x12+\n\x07made_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x07 \x01(\t\x12\x0e\n\x06proven\x18\x08 \x01(\x08\"\x98\x01\n\x0cJoinCodeUsed\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\x14\n\x0ctoken_digest\x18\x03 \x01(\t\x12\x16\n\x0erequest_digest\x18\x04 \x01(\t\x12+\n\x07used_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04room\x18\x06 \x01(\t\"\x82\x01\n\tJoinState\x12\x13\n\x0b\x63ode_digest\x18\x01 \x01(\t\x12.\n\nexpires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07used_by\x18\x03 \x01(\t\x12\x0f\n\x07made_by\x18\x04 \x01(\t\x12\x0e\n\x06proven\x18\x05 \x01(\x08\x32\x9c\x03\n\x0eJoiningService\x12\x61\n\x0cMakeJoinCode\x12&.mycelium.rooms.v1.MakeJoinCodeRequest\x1a\'.mycelium.rooms.v1.MakeJoinCodeResponse\"\x00\x12^\n\x0bUseJoinCode\x12%.mycelium.rooms.v1.UseJoinCodeRequest\x1a&.mycelium.rooms.v1.UseJoinCodeResponse\"\x00\x12g\n\x0eRegisterJoined\x12(.mycelium.rooms.v1.RegisterJoinedRequest\x1a).mycelium.rooms.v1.RegisterJoinedResponse\"\x00\x12^\n\nFindJoined\x12$.mycelium.rooms.v1.FindJoinedRequest\x1a%.mycelium.rooms.v1.FindJoinedResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,17 +45,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REGISTERJOINEDREQUEST']._serialized_start=466
   _globals['_REGISTERJOINEDREQUEST']._serialized_end=538
   _globals['_REGISTERJOINEDRESPONSE']._serialized_start=540
-  _globals['_REGISTERJOINEDRESPONSE']._serialized_end=564
-  _globals['_FINDJOINEDREQUEST']._serialized_start=566
-  _globals['_FINDJOINEDREQUEST']._serialized_end=607
-  _globals['_FINDJOINEDRESPONSE']._serialized_start=609
-  _globals['_FINDJOINEDRESPONSE']._serialized_end=676
-  _globals['_JOINCODEMADE']._serialized_start=679
-  _globals['_JOINCODEMADE']._serialized_end=887
-  _globals['_JOINCODEUSED']._serialized_start=890
-  _globals['_JOINCODEUSED']._serialized_end=1042
-  _globals['_JOINSTATE']._serialized_start=1045
-  _globals['_JOINSTATE']._serialized_end=1175
-  _globals['_JOININGSERVICE']._serialized_start=1178
-  _globals['_JOININGSERVICE']._serialized_end=1590
+  _globals['_REGISTERJOINEDRESPONSE']._serialized_end=581
+  _globals['_FINDJOINEDREQUEST']._serialized_start=583
+  _globals['_FINDJOINEDREQUEST']._serialized_end=624
+  _globals['_FINDJOINEDRESPONSE']._serialized_start=626
+  _globals['_FINDJOINEDRESPONSE']._serialized_end=693
+  _globals['_JOINCODEMADE']._serialized_start=696
+  _globals['_JOINCODEMADE']._serialized_end=904
+  _globals['_JOINCODEUSED']._serialized_start=907
+  _globals['_JOINCODEUSED']._serialized_end=1059
+  _globals['_JOINSTATE']._serialized_start=1062
+  _globals['_JOINSTATE']._serialized_end=1192
+  _globals['_JOININGSERVICE']._serialized_start=1195
+  _globals['_JOININGSERVICE']._serialized_end=1607
 # @@protoc_insertion_point(module_scope)

@@ -187,12 +187,17 @@ class RegisterJoinedResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    REFUSED_FIELD_NUMBER: _builtins.int
+    refused: _builtins.bool
+    """Whether it was not, since a person of the handle, or somebody who looks the same, came since."""
     def __init__(
         self,
+        *,
+        refused: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refused", b"refused"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
