@@ -1,5 +1,6 @@
 """A room to test in: what tests do in one again and again, over HTTP or as processes of the command line."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,6 +103,13 @@ class Room:
             received |= {name: fields[name] for name in ("seat",) if name in fields}
             self.api.post(self.at("ack"), received, handle=handle, session=session).ok(204)
         return turn
+
+    def watch(self, handle: str = "") -> Background:
+        """A `room watch` that is under way: somebody has posted until it showed that."""
+        watching = self.machine.start("room", "watch", self.name, handle=handle)
+        numbers = itertools.count()
+        until(lambda: self.post(f"are you there? {next(numbers)}") and watching.out, "it watches")
+        return watching
 
     def wait(self, handle: str, *args: str, session: str = "", env: dict[str, str] | None = None) -> Background:
         """A `mycelium await` in the background, once the hub sees it waiting."""

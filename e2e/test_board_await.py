@@ -210,14 +210,7 @@ def test_who_is_given_a_task_is_told_why(room: Room, machine: Machine, tmp_path:
 def test_changes_of_the_board_are_lines_of_the_room(room: Room, machine: Machine) -> None:
     """Live and in the history; an event with its place in the stream; nobody is woken, nothing is unread."""
     room.join("sec", "bob")
-    watching = machine.start("room", "watch", room.name)
-    numbers = iter(range(1000))
-
-    def seen() -> bool:
-        room.post(f"are you there? {next(numbers)}")
-        return bool(watching.out)
-
-    until(seen, "it watches")
+    watching = room.watch()
     bystander = room.wait("bob", "--timeout", "60")
     with room.api.stream(room.at("stream")) as stream:
         do(room, "new", "Ship it", handle="avery")

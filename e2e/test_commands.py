@@ -11,7 +11,6 @@ from pathlib import Path
 from e2e.harness import MYCELIUM, Machine, free_port
 from e2e.requirements import requirement
 from e2e.room import Room
-from e2e.waiting import until
 
 
 def entries(text: str) -> list[str]:
@@ -137,21 +136,14 @@ def test_with_everything_in_the_environment_no_file_is_written(machine: Machine,
 
 
 @requirement("cli:interrupted")
-def test_ctrl_c_ends_at_once_and_quietly(machine: Machine, room: Room) -> None:
+def test_ctrl_c_ends_at_once_and_quietly(room: Room) -> None:
     """While waiting and while watching."""
     room.join("sec")
     waiting = room.wait("sec", "--timeout", "60")
     waiting.signal(signal.SIGINT)
     ended = waiting.ended(3)
     assert (ended.status, ended.out, ended.err) == (130, "", "")
-    watching = machine.start("room", "watch", room.name)
-    numbers = iter(range(1000))
-
-    def seen() -> bool:
-        room.post(f"{next(numbers)}")
-        return bool(watching.out)
-
-    until(seen, "it watches")
+    watching = room.watch()
     watching.signal(signal.SIGINT)
     ended = watching.ended(3)
     assert ended.status == 130

@@ -143,8 +143,7 @@ def test_a_run_is_a_row_a_turn_and_then_an_entry_of_the_log(world: World, room: 
     model.on_asked = hold
     room.join("sec", "avery")
     run("board", "new", "Pick storage")
-    watching = world.machine.start("room", "watch", room.name, handle="sec")
-    until(lambda: room.post("are you there?") and watching.out, "it watches")
+    watching = room.watch("sec")
     message = json.loads(run("board", "coordinate", "pick-storage", "greeter", "what is there?", "--json"))
     (row,) = until(lambda: runs(room), "the run is a row")
     assert row["title"] == "@greeter answers @avery in work/pick-storage"

@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-from e2e.harness import Machine
 from e2e.requirements import requirement
 from e2e.room import Room
-from e2e.waiting import until
 
 CONTRACT = Path(__file__).parent.parent / "contracts" / "l9.json"
 NOTICES = {"filed", "claimed", "released", "resolved", "blocked", "unblocked", "expired", "floor"}
@@ -59,17 +57,10 @@ def test_a_ping_wakes_nobody(room: Room) -> None:
 
 
 @requirement("threads:ping", "live:watch:prints")
-def test_watch_prints_threads_as_pings_and_the_channel_in_full(machine: Machine, room: Room) -> None:
+def test_watch_prints_threads_as_pings_and_the_channel_in_full(room: Room) -> None:
     """One line a post in a thread, with whose it is and where; not its text."""
     root = room.post("a task")
-    watching = machine.start("room", "watch", room.name)
-    numbers = iter(range(1000))
-
-    def seen() -> bool:
-        room.post(f"are you there? {next(numbers)}")
-        return bool(watching.out)
-
-    until(seen, "it watches")
+    watching = room.watch()
     room.post("not for the channel", sender="sec", thread=root["id"])
     room.post("end")
     watching.line(lambda line: line == "  end\n", "the last message")
