@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import ssl
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -137,7 +139,15 @@ def client(url: str, within_s: float = WITHIN_S) -> httpx.AsyncClient:
     """What asks an issuer. One of this machine is asked without the proxy that the environment may name."""
     own = is_loopback(urlsplit(url).hostname or "")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-    return httpx.AsyncClient(timeout=within_s, trust_env=not own, headers=headers)
+    return httpx.AsyncClient(timeout=within_s, trust_env=not own, headers=headers, verify=_authorities())
+
+
+def _authorities() -> ssl.SSLContext:
+    """Whose certificates are believed: those that this machine trusts, as commands do, and the library's own list."""
+    context = httpx.create_ssl_context()
+    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+        context.load_default_certs()
+    return context
 
 
 async def read_body(answer: httpx.Response) -> bytes:

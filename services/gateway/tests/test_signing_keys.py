@@ -8,10 +8,12 @@ import contextlib
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clients.cli.tests import tls
 from e2e import oidc_server
 from e2e.oidc_server import OidcServer
 from e2e.standin import StandIn
@@ -344,6 +346,26 @@ async def test_an_answer_that_comes_by_drops_is_given_up() -> None:
         address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         with pytest.raises(AuthUnavailable, match="did not answer within"):
             await believing(Issuer(forging.ISSUER, address), within_s=0.2).verify(forging.token())
+
+
+async def test_who_an_issuer_is_says_a_certificate_that_this_machine_trusts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a company's own authority, too: where people can sign in, the hub can ask."""
+    place, body = tls.certificate(tmp_path), json.dumps(forging.published()).encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls.served_with(place)) as server:
+        trusted = Issuer(forging.ISSUER, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(AuthUnavailable, match="can't be asked"):
+            await believing(trusted).verify(forging.token())
+        monkeypatch.setenv("SSL_CERT_FILE", str(place))
+        assert (await believing(trusted).verify(forging.token())).issuer == forging.ISSUER
 
 
 async def test_who_gives_up_waiting_stops_nobody_else(issuer: OidcServer) -> None:
