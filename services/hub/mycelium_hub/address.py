@@ -14,6 +14,7 @@ from mycelium_hub.errors import Refused
 from mycelium_kernel.names import is_loopback
 
 BACKLOG = 1024
+HERE = "mycelium config set runtime.bind_addr 127.0.0.1"
 INNER_PORTS = range(20_000, 32_000)
 
 
@@ -36,7 +37,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (socket.gaierror, UnicodeError) as error:
-        raise Refused(f"runtime.bind_addr {host!r} is no address of this machine: {error}") from None
+        raise Refused(f"runtime.bind_addr {host!r} is no address of this machine: {error}", next=HERE) from None
     opened = socket.socket(family, socket.SOCK_STREAM)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -56,7 +57,7 @@ def _refusal(host: str, port: int, error: OSError) -> Refused:
             f" `mycelium config set runtime.backend_port {port + 1}`, or any free one with `mycelium up --port 0`"
         )
     if error.errno == errno.EADDRNOTAVAIL:
-        return Refused(f"runtime.bind_addr {host!r} is no address of this machine")
+        return Refused(f"runtime.bind_addr {host!r} is no address of this machine", next=HERE)
     return Refused(f"can't listen on {host} port {port}: {error.strerror}")
 
 

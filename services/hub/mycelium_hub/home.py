@@ -141,7 +141,7 @@ class Home:
         """Hold the lock, or go on holding the one that was kept. Refuses when another hub has it."""
         descriptor = self._try_lock() if kept is None else kept
         if descriptor is None:
-            raise Refused(self.occupied())
+            raise Refused(self.occupied(), next="mycelium status")
         try:
             if kept is None:  # else it is signed already
                 os.ftruncate(descriptor, 0)

@@ -121,7 +121,7 @@ def files(home: Home, service: str | None) -> dict[str, Path]:
     chosen = {name: path for name, path in found.items() if name in names or _REPLICA.sub("", name) in names}
     if not chosen:
         known = ", ".join(found) or "none yet"
-        raise Refused(f"there is no log of {service!r}; there are: {known}", status=3)
+        raise Refused(f"there is no log of {service!r}; there are: {known}", 3, "mycelium logs hub")
     return chosen
 
 

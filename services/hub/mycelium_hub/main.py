@@ -29,7 +29,7 @@ def run() -> None:
     try:
         group(prog_name="mycelium-hub")
     except Refused as refused:
-        print(f"error: {refused}", file=sys.stderr)
+        print(json.dumps(refused.document()) if "--json" in sys.argv else refused.line(), file=sys.stderr)
         sys.exit(refused.status)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -92,7 +92,8 @@ def up(*, detach: bool, folder: str | None, as_json: bool, **said: Any) -> None:
     wanted = settings.load(home.path, os.environ, flags)
     if not detach:
         if home.running():
-            raise Refused("\n".join((home.occupied(), *drift.told(home, wanted))))
+            others = drift.told(home, wanted)  # its lines end in what to do
+            raise Refused("\n".join((home.occupied(), *others)), next="" if others else "mycelium status")
         daemon.become(daemon.command(home, flags))
     running, started = daemon.start(home, flags)
     others = [] if started else drift.told(home, wanted)
@@ -166,10 +167,12 @@ def down(*, volumes: bool, yes: bool, folder: str | None, as_json: bool) -> None
 
 def _ask_to_delete(home: Home) -> None:
     if not sys.stdin.isatty():
-        raise Refused("deleting every room and message needs --yes when nobody can be asked", status=2)
+        raise Refused(
+            "deleting every room and message needs --yes when nobody can be asked", 2, "mycelium down --volumes --yes"
+        )
     print(f"This deletes every room and message of the hub in {home.path}, for good.", file=sys.stderr)
     if input("Type yes to go on: ").strip().lower() != "yes":
-        raise Refused("nothing was stopped or deleted")
+        raise Refused("nothing was stopped or deleted", next="the same with yes, to delete it after all")
 
 
 @group.command("status", epilog="Example: mycelium status --json")

@@ -53,7 +53,8 @@ def test_up_twice_says_where_it_already_is(running: HubCommand) -> None:
     assert (again.returncode, again.stdout) == (0, f"The hub is already running at {running.url} (pid {pid})\n")
     foreground = running("up")
     assert foreground.returncode == 1
-    assert foreground.stderr == (f"error: a hub already runs on {running.home.path}: pid {pid}, {running.url}\n")
+    said = f"error: a hub already runs on {running.home.path}: pid {pid}, {running.url}. Next: mycelium status\n"
+    assert foreground.stderr == said
 
 
 def test_a_server_that_outlived_its_hub_is_ended_first(hub: HubCommand, wait: Wait) -> None:

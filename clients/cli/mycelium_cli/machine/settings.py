@@ -11,7 +11,7 @@ from mycelium_cli.config import Value
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, clean_line, table
-from mycelium_cli.setting_values import Setting
+from mycelium_cli.setting_values import Scalar, Setting
 from mycelium_cli.wording import Document
 
 group = Group(
@@ -65,7 +65,7 @@ def put(here: Here, key: str, value: str | None) -> None:
     if value is None:
         raise usage(f"{key} needs a value", f"mycelium config set {key} <value>")
     place = secret.path(key) if setting.secret else config.path()
-    typed = setting_values.parse(setting, value.strip() if setting.unit == "url" else value)
+    typed = _typed(setting, value.strip() if setting.unit == "url" else value)
     config_writing.write(key, typed)
     stored = Value(typed, place)
     document = {"key": key, "value": _for_json(setting, stored), "source": place}
@@ -79,6 +79,16 @@ def put(here: Here, key: str, value: str | None) -> None:
         here.out.note(f"warning: {missing}")
     elif setting.scope == "hub":
         here.out.note(RESTART)
+
+
+def _typed(setting: Setting, text: str) -> Scalar:
+    """A value as its setting wants it, or a refusal that ends in how to set one."""
+    try:
+        return setting_values.parse(setting, text)
+    except Failure as failure:
+        meant = "|".join(map(str, setting.choices)) or "value"
+        failure.hint = failure.hint or f"mycelium config set {setting.key} <{meant}>"
+        raise
 
 
 def _missing(key: str) -> str:
