@@ -117,6 +117,24 @@ def test_the_check_says_which_paths_others_have(room: Room, machine: Machine) ->
     run("", "--check", "docs/x").failed(1)
 
 
+@requirement("board:reserve:check")
+def test_an_absolute_path_is_one_of_its_repository(room: Room, machine: Machine, tmp_path: Path) -> None:
+    """As hooks of agents hand them over; in a folder of work trees, whose `.git` is a file; outside, as it is typed."""
+    room.join("sec", "bob")
+    run = runner(room, machine)
+    for repository in ("one", "two"):
+        (tmp_path / repository / "src").mkdir(parents=True)
+    (tmp_path / "one" / ".git").mkdir()
+    (tmp_path / "two" / ".git").write_text("gitdir: elsewhere")
+    run("sec", str(tmp_path / "one" / "src" / "auth" / "**")).ok()
+    for repository in ("one", "two"):
+        path = tmp_path / repository / "src" / "auth" / "login.py"
+        for stdin, words in ((b"", [str(path)]), (f"{path}\n".encode(), ["--stdin"])):
+            said = run("bob", "--check", *words, stdin=stdin).failed(1).out
+            assert said.startswith("src/auth/login.py is reserved by @sec as src/auth/** until")
+    run("bob", "--check", str(tmp_path / "src" / "auth" / "login.py")).ok()
+
+
 @requirement("board:reserve:ends")
 def test_what_is_reserved_ends(room: Room, machine: Machine) -> None:
     """By its time and with its task; the room is told in its channel, who had it is woken."""

@@ -1,7 +1,9 @@
-"""Paths as git and shells hand them over: read from stdin, made readable, sent in parts."""
+"""Paths as git, shells and agents' hooks hand them over: read from stdin, made readable, sent in parts."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 _MOST, _MOST_CHARACTERS = 1_000, 100_000  # of one request
 _ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
@@ -18,6 +20,14 @@ def read(data: bytes) -> list[str]:
 def readable(path: str) -> str:
     """A path from the command line, whose bytes may be no text."""
     return _text(path.encode("utf-8", "surrogateescape"))
+
+
+def from_top(path: str) -> str:
+    """A path as from the top folder of the repository that it lies in, when it is absolute; else as it is."""
+    if not os.path.isabs(path):
+        return path
+    top = next((folder for folder in Path(path).parents if os.path.exists(folder / ".git")), None)
+    return os.path.relpath(path, top) if top else path
 
 
 def parts(paths: Iterable[str]) -> Iterator[list[str]]:

@@ -26,7 +26,7 @@ _NOTES: Notes = {
         "{a,b} [a-z] [!a-z]": "either; one character of these; one of all others",
         "deploy:staging": "any name that all of you use",
     },
-    "Paths": "Written as from the top folder of the repository, and case matters. Quote what has wildcards.",
+    "Paths": "As from the top folder of the repository; absolute ones become so. Case matters. Quote wildcards.",
 }
 _EXAMPLE = """\
 mycelium board reserve 'src/auth/**' --task work/ship-passkey-login --ttl 30
@@ -76,6 +76,7 @@ def reserve(
     _refuse({"--ttl": ttl}, "patterns to reserve, or --renew", fits=renew or (bool(patterns) and not release + check))
     _refuse({"--note": note}, "--release", fits=release)
     _refuse({"--stdin": stdin}, "--check", fits=check)
+    patterns = tuple(map(paths.from_top, patterns))
     if check:
         _check(here, room, handle, patterns, stdin=stdin)
     elif renew:
@@ -184,8 +185,9 @@ def _check(here: Here, room: str | None, handle: str | None, typed: tuple[str, .
     if not typed and not is_piped:
         raise usage("no path was given", "mycelium board reserve --check PATH... (or --stdin)")
     named = [paths.readable(path) for path in typed if path != "-"]
+    named += paths.read(sys.stdin.buffer.read()) if is_piped else []
     found: Document = {"items": [], "more": False}
-    for part in paths.parts([*named, *(paths.read(sys.stdin.buffer.read()) if is_piped else [])]):
+    for part in paths.parts(map(paths.from_top, named)):
         told = hub.post(_path(place, "check"), {"paths": part})
         found = {"items": [*found["items"], *told["items"]], "more": found["more"] or told["more"]}
     here.out.answer(found, lambda data, _paint: _draw_conflicts(data, here.out.note))
