@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from clients.cli.tests.issuing import KEY, SECRETS, attempt_at, form, granted, identity, keys, refused
@@ -50,6 +52,14 @@ def run(server: ScriptedHub, *script: bytes) -> tuple[Waiting, dict[str, object]
 @pytest.fixture
 def issuer(scripted: ScriptedHub) -> ScriptedHub:
     return scripted
+
+
+@pytest.mark.parametrize("told", [b"1e999", b"-1e999", b"NaN", b"1" * 400, b"-" + b"1" * 400, b"true", b"[]", b'"5"'])
+def test_numbers_that_are_none_are_no_bug(issuer: ScriptedHub, told: bytes) -> None:
+    """Whatever JSON can hold."""
+    code = json.dumps(CODE | {"expires_in": "E", "interval": "I"}).encode()
+    waiting, _ = run(issuer, answer(200, code.replace(b'"E"', told).replace(b'"I"', told)), granted())
+    assert all(1 <= pause <= 60 for pause in waiting.pauses)
 
 
 def test_the_person_is_told_where_to_enter_what_and_the_issuer_is_asked_at_its_pace(issuer: ScriptedHub) -> None:

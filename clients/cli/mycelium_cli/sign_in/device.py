@@ -74,7 +74,8 @@ def _code(trying: Attempt) -> Code:
 
 
 def _number(told: object, unsaid: float, most: float) -> float:
-    return min(max(float(told), 1.0), most) if isinstance(told, int | float) else unsaid
+    # Compared before it is a float, for which it may be too large; NaN is the least.
+    return float(min(max(1.0, told), most)) if isinstance(told, int | float) else unsaid
 
 
 def _wait(trying: Attempt, code: Code, tell: Callable[[str], None], clock: Clock, end_s: float) -> dict[str, Any]:
