@@ -167,7 +167,7 @@ class WebIssuer:
         access, lasts = said.get("access_token"), said.get("expires_in", 60)
         if not isinstance(access, str) or isinstance(lasts, bool) or not isinstance(lasts, int | float):
             raise Refusal("sign_in.failed", "the issuer gave no access token")
-        expires_at = self._now() + max(0.0, min(float(lasts), LONGEST_S))
+        expires_at = self._now() + float(max(0.0, min(lasts, LONGEST_S)))  # it may be too large for a float
         return Granted(access, str(said.get("refresh_token") or refresh), str(said.get("id_token") or ""), expires_at)
 
     async def _post(self, url: str, form: dict[str, str]) -> tuple[int, bytes]:
@@ -205,7 +205,7 @@ class WebIssuer:
             and (len(listed) == 1 or claims.get("azp") == own)
             and claims.get("nonce") == nonce
             and isinstance(expires, int | float)
-            and expires + LEEWAY_S > self._now()
+            and expires > self._now() - LEEWAY_S
         )
         if not fits:
             raise Refusal("sign_in.failed", "the id token is not of this sign-in")

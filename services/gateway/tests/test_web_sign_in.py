@@ -371,6 +371,14 @@ async def test_a_refusal_is_a_page_and_repeats_nothing(browser: Browser) -> None
     assert told(await browser.ask("GET", "/api/auth/login?next=" + "x" * 5_000)) == (422, "request.invalid")
 
 
+async def test_numbers_that_no_time_has_are_no_bug(browser: Browser) -> None:
+    """An issuer may write more digits than a clock has."""
+    for lasts in ("1" * 400, "-" + "1" * 400, "1e999", "NaN"):
+        browser.idp.answer_instead("/token", 200, f'{{"access_token": "x", "id_token": "x", "expires_in": {lasts}}}')
+        answer = await browser.ask("GET", await browser.back(await browser.begin(), "alice"))
+        assert told(answer) in {(403, "sign_in.failed"), (401, "token.refused")}, lasts
+
+
 async def test_a_person_who_says_no_is_not_signed_in(browser: Browser) -> None:
     """The issuer sends back an error in place of a code; one of another issuer is not listened to."""
     state = parse_qs(urlsplit(await browser.begin()).query)["state"][0]
