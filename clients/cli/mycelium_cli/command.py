@@ -46,6 +46,15 @@ _MEANT = {
 Notes = dict[str, str | dict[str, str]]
 
 
+class Whole(click.IntRange):
+    """A whole number within bounds, which its help tells in words."""
+
+    name = "n"
+
+    def _describe_range(self) -> str:
+        return f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
+
+
 class Entry(NamedTuple):
     """A row of a group's table."""
 

@@ -234,6 +234,14 @@ def test_the_help_of_the_program_lists_every_exit_status(run: Run) -> None:
     assert all(f"  {status}" in out and words in out for status, words in EXIT_STATUSES.items())
 
 
+def test_a_number_is_told_with_its_bounds_in_words(run: Run) -> None:
+    """Not as a formula."""
+    assert "--port N              The port; 0 for any free one.  [0 to 65535]" in run("up", "--help").out
+    assert "--limit N        How many of each.  [default: 20; 1 to 100]" in run("catchup", "--help").out
+    assert "--limit is a number from 1 to 100, not 0" in run("catchup", "--limit", "0").err
+    assert "--tail is a number from 0, not -1" in run("logs", "--tail", "-1").err
+
+
 def test_a_group_alone_shows_its_help_and_is_wrong_usage(run: Run) -> None:
     """A script that forgot the verb must notice."""
     ran = run("room")

@@ -7,7 +7,7 @@ import click
 from mycelium_cli.board import tokens
 from mycelium_cli.board.naming import task_path
 from mycelium_cli.board.zones import reader_clock
-from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.command import Whole, command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, unnumbered, usage
 from mycelium_cli.output import Paint, at, clean_line, shell_word, short
@@ -16,7 +16,7 @@ from mycelium_cli.wording import Document
 
 _NAMED = 3  # keys in one line
 _LONGEST_S = 7 * 24 * 3600
-TOKEN = click.IntRange(1, tokens.MOST)
+TOKEN = Whole(1, tokens.MOST)
 
 
 def ttl_s(typed: str | None) -> int | None:

@@ -5,7 +5,7 @@ import time
 import click
 
 from mycelium_cli.api import api_path
-from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.command import Whole, command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.room.messages import MOST, command_again, draw_page, draw_reversed, query_of
 from mycelium_cli.room.send import one_text, text_of
@@ -53,7 +53,7 @@ def send(
     example="mycelium board messages context/api-shape\nmycelium board messages context/api-shape --limit 5 --reverse",
 )
 @room_option
-@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="How many.")
+@click.option("--limit", type=Whole(1, MOST), default=50, show_default=True, help="How many.")
 @click.option("--before", metavar="TIME", help="Only older ones, written as for `room messages`.")
 @click.option("--since", metavar="TIME", help="Only newer ones.")
 @click.option("--reverse", is_flag=True, help="Oldest first, as they were said.")

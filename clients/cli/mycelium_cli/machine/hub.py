@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from mycelium_cli import completing
-from mycelium_cli.command import command
+from mycelium_cli.command import Whole, command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import REFUSED, UNREACHABLE, Failure
 from mycelium_cli.health import SignIn, sign_in_of
@@ -52,9 +52,9 @@ def _words(here: Here, options: Mapping[str, bool | int | str | None]) -> list[s
 
 @command("up", example="mycelium up --detach --port 8000")
 @click.option("--detach", "-d", is_flag=True, help="Return once it answers, and leave it running.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0 for any free one.")
+@click.option("--port", type=Whole(0, 65535), metavar="N", help="The port; 0 for any free one.")
 @click.option("--split", is_flag=True, help="Run every service as a process of its own, as a cluster does.")
-@click.option("--replicas", type=click.IntRange(1, 16), metavar="N", help="Processes of each service, with --split.")
+@click.option("--replicas", type=Whole(1, 16), metavar="N", help="Processes of each service, with --split.")
 @click.option(
     "--nats-servers", type=click.Choice(["1", "3"]), help="Servers that keep each message; the first start decides."
 )
@@ -81,7 +81,7 @@ def down(here: Here, *, volumes: bool, yes: bool) -> None:
 
 
 @command("logs", example="mycelium logs rooms --tail 50 --follow")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
+@click.option("--tail", type=Whole(0), metavar="N", help="Only the last N lines.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with new lines as they come.")
 @click.argument("service", required=False, shell_complete=completing.services)
 def logs(here: Here, *, tail: int | None, follow: bool, service: str | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from mycelium_cli.api import Query, api_path
-from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.command import Whole, command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.output import Paint, age, as_json, at, clean, clean_line, shell_word, short
 from mycelium_cli.periods import zone
@@ -26,7 +26,7 @@ _SYNTHESIS = "context/synthesis"
 @room_option
 @handle_option
 @click.option("--since", metavar="TIME", help="From when on: a timestamp, an age like 2d, today, yesterday.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many of each.")
+@click.option("--limit", type=Whole(1, 100), default=20, show_default=True, help="How many of each.")
 def catchup(here: Here, *, room: str | None, handle: str | None, since: str | None, limit: int) -> None:
     """Catch up: what a room has come to, and what waits for you.
 

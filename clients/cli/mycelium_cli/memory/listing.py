@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from mycelium_cli.api import api_path
-from mycelium_cli.command import Command, command, room_option
+from mycelium_cli.command import Command, Whole, command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import prefix_of
@@ -27,7 +27,7 @@ MOST = 5000
 @click.option("--prefix", metavar="PREFIX", help="Only keys that begin with it; the argument is the same.")
 @click.option("--tagged", "tag", metavar="TAG", help="Only those with this tag.")
 @click.option("--at", "moment", metavar="TIME", help="As the room was then: a timestamp, an age like 2d, yesterday.")
-@click.option("--limit", type=click.IntRange(1, MOST), default=500, show_default=True, help="How many.")
+@click.option("--limit", type=Whole(1, MOST), default=500, show_default=True, help="How many.")
 @click.option("--problems", "wrong", is_flag=True, help="Files in the room's folder that are left alone, and why.")
 @click.argument("beginning", required=False, metavar="[PREFIX]")
 def ls(
@@ -93,7 +93,7 @@ def draw_problems(page: Document, paint: Paint) -> Iterator[str]:
 def _category(name: str, summary: str) -> Command:
     @command(name, example=f"mycelium memory {name}")
     @room_option
-    @click.option("--limit", type=click.IntRange(1, MOST), default=500, show_default=True, help="How many.")
+    @click.option("--limit", type=Whole(1, MOST), default=500, show_default=True, help="How many.")
     def shown(here: Here, *, room: str | None, limit: int) -> None:
         show(here, room, {"prefix": f"{name}/"}, limit)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from mycelium_cli.api import ANSWER_TIMEOUT_S, Hub, Query
-from mycelium_cli.command import command, room_option
+from mycelium_cli.command import Whole, command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import checked, path_of
@@ -26,7 +26,7 @@ from mycelium_cli.wording import Document
     "mycelium memory get decisions/storage --at 2d --json\nmycelium memory get decisions/db --expand",
 )
 @room_option
-@click.option("--version", metavar="N", type=click.IntRange(1), help="As it was at this version.")
+@click.option("--version", metavar="N", type=Whole(1), help="As it was at this version.")
 @click.option("--at", "moment", metavar="TIME", help="As it was then: a timestamp, an age like 2d, today, yesterday.")
 @click.option("--raw", is_flag=True, help="As it is stored: the text of its file, fields and all.")
 @click.option("--expand", is_flag=True, help="With the texts that it embeds, as they are now, in place of ![[KEY]].")
@@ -102,8 +102,8 @@ def text_of(memory: Document) -> list[str]:
     "history", example="mycelium memory history decisions/storage\nmycelium memory get decisions/storage --version 2"
 )
 @room_option
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many.")
-@click.option("--before", metavar="N", type=click.IntRange(1), help="Only versions before this one.")
+@click.option("--limit", type=Whole(1, 1000), default=100, show_default=True, help="How many.")
+@click.option("--before", metavar="N", type=Whole(1), help="Only versions before this one.")
 @click.argument("memory", metavar="KEY")
 def history(here: Here, *, room: str | None, limit: int, before: int | None, memory: str) -> None:
     """The versions of a memory.

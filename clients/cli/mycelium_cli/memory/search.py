@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from mycelium_cli.api import Query, api_path
-from mycelium_cli.command import command, room_option
+from mycelium_cli.command import Whole, command, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.output import Paint, age, at, clean, clean_line
@@ -25,7 +25,7 @@ LINES = 12  # of a section that are shown
     "mycelium memory search '\"single writer\" stalled' --json",
 )
 @room_option
-@click.option("--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many sections.")
+@click.option("--limit", type=Whole(1, 50), default=10, show_default=True, help="How many sections.")
 @click.option("--prefix", metavar="PREFIX", help="Only under keys that begin with it.")
 @click.option("--tagged", "tags", metavar="TAG", multiple=True, help="Only with this tag; repeated, with all of them.")
 @click.option("--author", metavar="HANDLE", help="Only what this one wrote last.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mycelium_cli.command import command, handle_option, room_option
+from mycelium_cli.command import Whole, command, handle_option, room_option
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.memory.keys import checked, path_of
@@ -79,7 +79,7 @@ def tags_of(typed: str | None) -> list[str] | None:
 @click.option("--meta", "-m", metavar="NAME=VALUE", multiple=True, help="A field of your own; NAME= removes it.")
 @click.option("--embed/--no-embed", default=None, help="Take it into the search by meaning, or leave it out.")
 @click.option("--expandable/--no-expandable", default=None, help="Let other memories embed its text, or no more.")
-@click.option("--expect", metavar="N", type=click.IntRange(0), help="Only if it is at this version; 0: not there yet.")
+@click.option("--expect", metavar="N", type=Whole(0), help="Only if it is at this version; 0: not there yet.")
 @click.argument("memory", metavar="KEY")
 @click.argument("value", nargs=-1, metavar="[VALUE|-]")
 def set_(
@@ -136,7 +136,7 @@ def was_set(memory: Document, now_s: float, paint: Paint) -> Iterator[str]:
 )
 @room_option
 @handle_option
-@click.option("--expect", metavar="N", type=click.IntRange(0), help="Only if it is at this version.")
+@click.option("--expect", metavar="N", type=Whole(0), help="Only if it is at this version.")
 @click.argument("memory", metavar="KEY")
 def remove(here: Here, *, room: str | None, handle: str | None, expect: int | None, memory: str) -> None:
     """Remove a memory; its versions can still be read.

@@ -7,7 +7,7 @@ import click
 
 from mycelium_cli import completing
 from mycelium_cli.api import api_path
-from mycelium_cli.command import command
+from mycelium_cli.command import Whole, command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import usage
 from mycelium_cli.output import Paint, clean_line, shell_word, short
@@ -23,7 +23,7 @@ MOST = 500
     "mycelium room messages --kind action --status open\nmycelium room messages --history a1b2c3d4",
 )
 @click.option("--room", metavar="ROOM", help="The room; the argument wins.", shell_complete=completing.rooms)
-@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="How many.")
+@click.option("--limit", type=Whole(1, MOST), default=50, show_default=True, help="How many.")
 @click.option(
     "--before", metavar="TIME", help="Only older ones: a timestamp as printed, an age like 2h, today, yesterday."
 )

@@ -9,7 +9,7 @@ import click
 
 from mycelium_cli import completing
 from mycelium_cli.api import Hub, api_path
-from mycelium_cli.command import command
+from mycelium_cli.command import Whole, command
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure
 from mycelium_cli.output import Paint, at, clean_line, short
@@ -24,7 +24,7 @@ _MORE_IS_SAID = {"resolved", "blocked"}  # kinds of notices
 
 @command("watch", example="mycelium room watch design-review --tail 20\nmycelium room watch design-review ops --json")
 @click.option("--room", metavar="ROOM", help="The room; arguments win.", shell_complete=completing.rooms)
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Begin with the last N messages.")
+@click.option("--tail", type=Whole(0), metavar="N", help="Begin with the last N messages.")
 @click.option("--since", metavar="TIME", help="Begin with those since: an age like 2h, today, yesterday, a timestamp.")
 @click.argument("names", nargs=-1, metavar="[ROOM]...", shell_complete=completing.rooms)
 def watch(here: Here, *, room: str | None, tail: int | None, since: str | None, names: tuple[str, ...]) -> None:
