@@ -13,9 +13,10 @@ from mycelium.board.v1 import service_pb2, views_pb2
 from mycelium.memory.v1.views_pb2 import ORIGIN_IMPORT
 from mycelium_board.service import service
 from mycelium_kernel import events, headers, run, subjects
+from mycelium_kernel.appending import Appended
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.errors import Refusal, WrongSequence
-from mycelium_kernel.log import Appended, Log
+from mycelium_kernel.log import Log
 from mycelium_kernel.run import Runtime
 from mycelium_kernel.service import Actor, Context, Fact
 from services.board.tests.hub import Hub

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -13,12 +11,11 @@ import pytest
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_kernel import testing
 from services.gateway.tests.conftest import opened
-from services.gateway.tests.door import SOON_S, Door, metric, until
+from services.gateway.tests.door import SOON_S, Door, until
+from services.gateway.tests.waiting import BOB, DEMO, waiting
 from services.gateway.tests.watching import Watching, watching
 
 AVERY = {"Mycelium-Handle": "avery"}
-BOB = {"Mycelium-Handle": "bob", "Mycelium-Session": "s1"}
-DEMO = "/api/rooms/demo"
 
 
 @pytest.fixture
@@ -48,17 +45,6 @@ async def change(stream: Watching) -> dict[str, Any]:
         if event.name == "presence":
             assert (event.id, event.data["room"]) == ("", "demo")
             return dict(event.data)
-
-
-@contextlib.asynccontextmanager
-async def waiting(http: httpx2.AsyncClient) -> AsyncIterator[asyncio.Task[httpx2.Response]]:
-    task = asyncio.create_task(http.post(f"{DEMO}/await", json={"timeout_s": 30}, headers=BOB))
-    await metric(http, "mycelium_open_waits", 1.0)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def member(http: httpx2.AsyncClient) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
+LATEST_MS = 253_402_300_799_000  # the end of the year 9999, in milliseconds since 1970
 
 
 def system_clock() -> datetime:

@@ -12,7 +12,6 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import nats.errors
@@ -20,9 +19,10 @@ import nats.js.errors
 from nats.js.api import PubAck
 
 from mycelium_kernel import headers, tasks
+from mycelium_kernel.appending import Append, Appended
 from mycelium_kernel.clock import Clock
 from mycelium_kernel.connections import NATS_ERRORS, Connection
-from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence, words
+from mycelium_kernel.errors import StoreFull, Unavailable, WrongSequence, words
 from mycelium_kernel.space import Space
 
 LOGGER = logging.getLogger(__name__)
@@ -37,53 +37,6 @@ RETRY_S = 0.05
 NEVER = (nats.errors.MaxPayloadError, nats.errors.BadSubjectError, nats.errors.BadHeaderError)  # bugs: no use to retry
 WRONG_SEQUENCE = {10071, 10164}
 STORE_FULL = {10023, 10047, 10077, 10122}
-
-
-@dataclass(frozen=True)
-class Appended:
-    """Where a fact stands. `duplicate`: the log had a fact of this message id already, and this is its place."""
-
-    sequence: int
-    duplicate: bool = False
-
-
-@dataclass(eq=False)
-class Append:
-    """A fact on its way: `expect` is the last sequence its subject must have, None for a free fact.
-
-    `own_id` says that its message id was made here, so that a duplicate can only be this very fact. `sent` says that
-    it has gone out, so that without an answer nobody knows whether it is stored.
-    """
-
-    subject: str
-    data: bytes
-    headers: dict[str, str]
-    expect: int | None
-    deadline: datetime
-    done: asyncio.Future[Appended]
-    own_id: bool = False
-    sent: bool = False
-
-    @property
-    def size(self) -> int:
-        """Bytes of payload and headers, roughly."""
-        return len(self.data) + 512
-
-    def succeed(self, sequence: int, *, duplicate: bool = False) -> None:
-        """Tell the caller, if it still waits, where the fact stands."""
-        if not self.done.done():
-            self.done.set_result(Appended(sequence, duplicate and not self.own_id))
-
-    def fail(self, error: Exception) -> None:
-        """Tell the caller, if it still waits, why there is no answer."""
-        if not self.done.done():
-            self.done.set_exception(error)
-
-    def overdue(self) -> Unavailable:
-        """What the caller is told once its deadline has passed."""
-        if self.sent:
-            return Unavailable("the log did not say in time whether it took the fact; ask again under the same key")
-        return DeadlinePassed("the log could not be asked before the deadline")
 
 
 class Log:

@@ -12,10 +12,11 @@ import pytest
 from nats.js.api import DiscardPolicy
 
 from mycelium_kernel import headers, subjects, testing
+from mycelium_kernel.appending import Appended
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import DeadlinePassed, StoreFull, Unavailable, WrongSequence
-from mycelium_kernel.log import BATCH_FROM, Appended, Log
+from mycelium_kernel.log import BATCH_FROM, Log
 from mycelium_kernel.tail import RawFact, Tail
 
 ENTITY = subjects.fact("test", "room", "thing", "one")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from mycelium_kernel import headers, subjects, testing
+from mycelium_kernel.appending import Appended
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import StoreFull
-from mycelium_kernel.log import BATCH_FROM, Appended, Log
+from mycelium_kernel.log import BATCH_FROM, Log
 from mycelium_kernel.space import RESERVE_BYTES, Space
 
 POSTS = subjects.posts("room")

@@ -10,11 +10,12 @@ import pytest
 
 from mycelium.rooms.v1 import events_pb2, service_pb2
 from mycelium_kernel import headers, subjects, testing
+from mycelium_kernel.appending import Appended
 from mycelium_kernel.bus import Bus
 from mycelium_kernel.clock import system_clock
 from mycelium_kernel.connections import Connection
 from mycelium_kernel.errors import DeadlinePassed, Refusal, Unavailable, WrongSequence
-from mycelium_kernel.log import Appended, Log
+from mycelium_kernel.log import Log
 from mycelium_kernel.service import Also, Command, Context, Fact
 from services.kernel.tests import toy
 from services.kernel.tests.toy import ACTOR, Start

@@ -20,7 +20,6 @@ from mycelium_memory.model import remove, subject, write
 
 FACTS, FACTS_BYTES = 200, 4 * 1024 * 1024
 MOST = 10**12  # versions, or facts: beyond any that there can be, far from what tables and readers of JSON can't count
-LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 MOVE = re.compile(r"[a-z_]{1,32}")
 IMPORTED = "Myc-Imported"  # header of a fact that was brought: its sequence on the hub that it comes from
 WRITTEN = events_pb2.DocumentWritten.DESCRIPTOR.full_name
@@ -128,7 +127,7 @@ def _check_moved(moved: views_pb2.Moved) -> None:
 
 def _check_person(handle: str, at: object) -> None:
     _need(names.handle(handle) == handle, "a handle that is none")
-    _need(0 <= clock.to_millis(at) <= LATEST_MS, "a time that is none")  # type: ignore[arg-type]
+    _need(0 <= clock.to_millis(at) <= clock.LATEST_MS, "a time that is none")  # type: ignore[arg-type]
 
 
 def _need(is_so: bool, otherwise: str) -> None:

@@ -18,8 +18,6 @@ from mycelium_rooms.commands_events import KIND, STATUSES
 from mycelium_rooms.commands_text import check_content, message_type, metadata
 from mycelium_rooms.model import CHANGE, EXPIRED, NOTICE, ROOMS, RoomRow
 
-LATEST_MS = 253_402_300_799_000  # the end of the year 9999
-
 
 @dataclass(frozen=True)
 class Portable:
@@ -101,7 +99,7 @@ def _mentions(mentions: Any) -> None:
 
 
 def _times(*timestamps: Any) -> None:
-    _need(all(0 <= clock.to_millis(stamp) <= LATEST_MS for stamp in timestamps), "a time that is none")
+    _need(all(0 <= clock.to_millis(stamp) <= clock.LATEST_MS for stamp in timestamps), "a time that is none")
 
 
 PORTABLE: dict[str, tuple[type[Any], Portable]] = {

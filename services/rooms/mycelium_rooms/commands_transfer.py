@@ -12,7 +12,7 @@ from mycelium_kernel import clock, names
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Also, Context, Done, Entity, Fact
-from mycelium_rooms.commands_portable import LATEST_MS, unpacked
+from mycelium_rooms.commands_portable import unpacked
 from mycelium_rooms.commands_text import TITLE_CHARACTERS, line
 from mycelium_rooms.model import Look, RoomRow, taking
 
@@ -56,7 +56,7 @@ def import_room(
     if entity.state and entity.state.room_id:
         next_command = f"mycelium room import FILE --name {shlex.quote(name + ' 2')}"
         raise Refusal("room.name_taken", f"a room named {name!r} exists already", next=next_command)
-    if not 0 <= clock.to_millis(request.created_at) <= LATEST_MS:
+    if not 0 <= clock.to_millis(request.created_at) <= clock.LATEST_MS:
         raise Refusal("room.import_refused", "the bundle says of its room that it was made at no time")
     event = events_pb2.RoomCreated(
         room_id=context.new_id(),
