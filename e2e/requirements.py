@@ -103,6 +103,7 @@ LISTED = (
     # I4 · who may do what
     _R("access:no-token", "I1", "With sign-in on, whatever is asked without a token is answered 401, and what is open tells nothing of a room.", "H Authentication"),
     _R("issuers:several", "I1", "Several issuers are trusted, each with its own audience and role; none can speak for another.", "H People and agents from different issuers"),
+    _R("issuers:namesakes", "I1", "A handle is of the issuer that proved it first: another's token for it is refused, and /health says so, unless `names_of` says that they are the same people.", "I What must be true"),
     _R("issuers:forged", "I1", "Every kind of forged token is refused, by every algorithm, and stands in no answer and no log.", "I Proof"),
     _R("issuers:keys-change", "I1", "Keys change while requests run: the new one is taken at once, the old one no longer.", "H Rotating signing keys"),
     _R("issuers:outage", "I1", "While an issuer is away its keys serve on.", "H Rotating signing keys"),

@@ -56,7 +56,7 @@ def trust(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trust]:
             people,
             {"issuer": agents.issuer, "jwks_url": agents.jwks_url, "audience": "robots", "role": "agent"},
             late,
-            {"issuer": forging.ISSUER, "jwks_url": published.url, "role": "user"},
+            {"issuer": forging.ISSUER, "jwks_url": published.url, "role": "user", "names_of": people.issuer},
             {"issuer": forging.OTHER_ISSUER, "jwks_url": others.url, "role": "agent"},
         )
         late.stop()
@@ -95,6 +95,21 @@ def test_each_issuer_speaks_for_its_own(trust: Trust, unique: Unique) -> None:
         forging.token("RS256", head={"kid": "people-RS256-1"}, iss=trust.people.issuer),
     ):
         trust.api(other).get(ROOMS).refused(401, "token.refused")
+
+
+@requirement("issuers:namesakes")
+def test_a_handle_is_of_the_issuer_that_proved_it_first(trust: Trust, unique: Unique) -> None:
+    """Whichever process is asked; the other's token for it is refused, and what is wrong can be read."""
+    handle = unique("sam")
+    ones, others = trust.people.user_token(handle), trust.agents.agent_token(handle, "robots")
+    assert trust.status(ones) == 200
+    for _ in range(4):
+        problem = trust.api(others).get(ROOMS).refused(401, "token.refused")
+        assert f"@{handle} is of {trust.people.issuer}" in problem["detail"]
+    assert trust.status(ones) == 200
+    told = [line for _ in range(4) for line in trust.hub.api.get("/health").json["auth"]["warnings"]]
+    assert any(f"handles that {trust.agents.issuer} gives out are of {trust.people.issuer}" in line for line in told)
+    assert not any(handle in line for line in told)
 
 
 @requirement("issuers:keys-change")

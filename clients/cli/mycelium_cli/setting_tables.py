@@ -6,7 +6,7 @@ from typing import Any
 from mycelium_cli.errors import nearest, usage
 
 UNIT = "tables"
-FIELDS = ("issuer", "jwks_url", "audience", "role", "handle_claim", "role_claim")
+FIELDS = ("issuer", "jwks_url", "audience", "role", "handle_claim", "role_claim", "names_of")
 ROLES = ("user", "agent")
 MOST = 50
 LONGEST = 500
@@ -51,6 +51,11 @@ def fault_of(text: str) -> str:
         if wrong:
             return f"holds what can't be, issuer {number}: {wrong}"
         seen.add(table["issuer"])
+    own = {table["issuer"] for table in tables if not table.get("names_of")}
+    for number, table in enumerate(tables, start=1):
+        if table.get("names_of", "") not in {"", *own}:
+            wrong = f"names_of is {table['names_of']!r}, which is the issuer of no table without names_of"
+            return f"holds what can't be, issuer {number}: {wrong}"
     return ""
 
 

@@ -35,6 +35,10 @@ def fault_of(written: str) -> str:
         if table["issuer"] in seen:
             return f"issuer {number}: {table['issuer']} is there twice; a token is judged by one block"
         seen.add(table["issuer"])
+    own = {table["issuer"] for table in tables if not table.get("names_of")}
+    for number, table in enumerate(tables, start=1):
+        if table.get("names_of", "") not in {"", *own}:
+            return f"issuer {number}: names_of is {table['names_of']!r}: use the issuer of a table that has no names_of"
     return ""
 
 
@@ -91,7 +95,7 @@ AUTH_SETTINGS = (
     Setting(
         "auth.issuers", "tables", "",
         "Whose tokens are believed: one [[auth.issuers]] table each, with issuer, jwks_url, audience, role, "
-        "handle_claim, role_claim.",
+        "handle_claim, role_claim, names_of.",
         unit=TABLES,
         fault=fault_of,
     ),

@@ -13,6 +13,7 @@ from mycelium_gateway import joined, operator_token
 from mycelium_gateway.identity import Identity
 from mycelium_gateway.joining import Leaving
 from mycelium_gateway.live import Live
+from mycelium_gateway.namesakes import Namesakes
 from mycelium_gateway.presence import Presence
 from mycelium_gateway.settings import GatewaySettings
 from mycelium_gateway.tokens import Tokens
@@ -40,6 +41,7 @@ class Gateway:
     presence: Presence
     health: Callable[[], dict[str, Any]]  # what the kernel says of this process
     tokens: Tokens
+    namesakes: Namesakes
     tries: joined.Tries = field(default_factory=lambda: joined.Tries(time.monotonic))
     joining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(JOINING))
     leaving: Leaving = field(default_factory=Leaving)
@@ -61,4 +63,6 @@ class Gateway:
             return operator
         if joined.is_own(token):
             return await joined.identity_of(self.bus, token)
-        return await self.tokens.verify(token)
+        identity = await self.tokens.verify(token)
+        await self.namesakes.check(identity)
+        return identity

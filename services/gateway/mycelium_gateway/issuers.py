@@ -19,6 +19,7 @@ class Issuer:
     role: str = ""
     handle_claim: str = ""
     role_claim: str = ""
+    names_of: str = ""  # another issuer that gives the same handles to the same people
 
 
 @dataclass(frozen=True)

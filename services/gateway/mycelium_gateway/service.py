@@ -10,6 +10,7 @@ from mycelium_gateway import app, server
 from mycelium_gateway.gateway import Gateway
 from mycelium_gateway.keys import Keys
 from mycelium_gateway.live import Live
+from mycelium_gateway.namesakes import Namesakes
 from mycelium_gateway.origin import Names
 from mycelium_gateway.presence import TELLING, Presence
 from mycelium_gateway.settings import GatewaySettings
@@ -39,6 +40,7 @@ async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
     presence = Presence(runtime.connection, keys, live, runtime.clock)
     waits = Waits(runtime.connection, keys, presence)
     tokens = Tokens(settings.auth, now=lambda: runtime.clock().timestamp())
+    namesakes = Namesakes(runtime.bus, settings.auth)
     live.on_fact, live.on_event, live.also = waits.on_fact, presence.happened, TELLING
     live.on_unwatched = presence.end
     gateway = Gateway(
@@ -52,11 +54,13 @@ async def serve(runtime: Runtime, settings: GatewaySettings) -> None:
         presence,
         runtime.health,
         tokens,
+        namesakes,
     )
     for warning in (*settings.auth.warnings(), *settings.web.warnings(settings.auth)):
         LOGGER.warning("sign-in: %s", warning)
     names = Names(settings.host, settings.allowed_hosts)
     async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(namesakes.stop)
         listener = stack.enter_context(server.bind(settings))
         for part in (keys, live, presence, waits):
             stack.push_async_callback(part.stop)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelium.rooms.v1 import events_pb2, folders_pb2, service_pb2, states_pb2
+from mycelium.rooms.v1 import events_pb2, folders_pb2, issuers_pb2, service_pb2, states_pb2
 from mycelium_kernel import names, subjects
 from mycelium_kernel.callers import handle_of, speaker
 from mycelium_kernel.service import Context, Entity
@@ -57,6 +57,13 @@ def for_save_user(tables: Tables, request: service_pb2.SaveUserRequest, context:
     called = [looks.look_of(tables, name) for name in (handle, request.name.strip()) if name]
     named_alike = looks.like_name(tables, request.name, handle)
     return Person(entity, is_agent, agent_room, alike, named_alike, tuple(called))
+
+
+def for_prove(
+    tables: Tables, request: issuers_pb2.ProveHandleRequest, _context: Context
+) -> Entity[issuers_pb2.ProofState]:
+    subject = subjects.fact(ROOMS, subjects.HUB, "proof", names.handle(request.handle))
+    return tables.entity(subject, issuers_pb2.ProofState)
 
 
 def for_save_member(tables: Tables, request: service_pb2.SaveMemberRequest, context: Context) -> Membership:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mycelium.rooms.v1 import events_pb2, join_pb2, looks_pb2, states_pb2, views_pb2
+from mycelium.rooms.v1 import events_pb2, issuers_pb2, join_pb2, looks_pb2, states_pb2, views_pb2
 from mycelium_kernel import clock
 from mycelium_kernel.callers import handle_of
 from mycelium_kernel.service import Also, Context, Entity
@@ -102,6 +102,10 @@ def leave_member(before: events_pb2.MemberState | None, _event: events_pb2.Membe
         state.CopyFrom(before)
     state.left = True
     return state
+
+
+def evolve_proof(_before: issuers_pb2.ProofState | None, event: issuers_pb2.HandleProven) -> issuers_pb2.ProofState:
+    return issuers_pb2.ProofState(issuer=event.issuer)
 
 
 def evolve_look(_before: looks_pb2.LookState | None, event: looks_pb2.LookTaken) -> looks_pb2.LookState:

@@ -91,7 +91,12 @@ def _auth(gateway: Gateway) -> shapes.Json:
 def _sign_in_warnings(gateway: Gateway) -> list[str]:
     """What is set and should not stay so, and whose keys can't be had."""
     auth = gateway.settings.auth
-    return [*auth.warnings(), *gateway.settings.web.warnings(auth), *gateway.tokens.troubles()]
+    return [
+        *auth.warnings(),
+        *gateway.settings.web.warnings(auth),
+        *gateway.tokens.troubles(),
+        *gateway.namesakes.troubles(),
+    ]
 
 
 def _risks(gateway: Gateway) -> list[str]:
