@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.tests import issuing, tls
+from clients.cli.tests import issuing
 from clients.cli.tests.scripted import MESSAGE, ScriptedHub, answer, stream
+from e2e import tls
 
 PROGRAM = [sys.executable, "-m", "mycelium_cli"]
 # Each of these costs more than a command may: the budget is +80 ms over a bare interpreter.

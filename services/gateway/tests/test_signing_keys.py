@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from clients.cli.tests import tls
-from e2e import oidc_server
+from e2e import oidc_server, tls
 from e2e.oidc_server import OidcServer
 from e2e.standin import StandIn
 from mycelium_gateway.issuers import AuthSettings, Issuer
