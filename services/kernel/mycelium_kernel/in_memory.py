@@ -33,6 +33,7 @@ MARKER_S = 5.0  # how long a watcher that was away can still learn that a key ha
 LOOK_S = 2.0
 PATIENCE_S = 10.0  # the servers take up to nine seconds to choose another leader
 SPREAD_S = 3.0  # so that one of several services makes a stream again, and the others find it
+MADE_OTHERWISE = 10058  # what NATS answers when another service has made a stream, with a mind of its own
 TOLD_S = 10.0  # how long health says it after a look
 
 
@@ -62,7 +63,9 @@ async def open_bucket(connection: Connection, name: str, ttl_s: float | None = N
     )
     try:
         return await connection.jetstream.create_key_value(config)
-    except nats.js.errors.BadRequestError:  # another service has made it, with a mind of its own
+    except nats.js.errors.BadRequestError as error:
+        if error.err_code != MADE_OTHERWISE:
+            raise
         return await connection.jetstream.key_value(name)
 
 
@@ -116,9 +119,9 @@ async def _look(
         else:
             report(stream, "no NATS server leads it; if that lasts, it is made again and filled anew", TOLD_S)
             if time.monotonic() - kept.lost_at >= patience_s:
-                await _make_again(connection, stream, kept)
+                await _make_again(connection, stream, kept, report)
     except nats.js.errors.NotFoundError:
-        await _make(stream, kept)
+        await _make(stream, kept, report)
     except NATS_ERRORS as error:
         LOGGER.info("%s can't be looked after: %s", stream, words(error))
 
@@ -145,18 +148,21 @@ def _well(stream: str, kept: Kept, info: StreamInfo, report: Callable[[str, str,
             call()
 
 
-async def _make_again(connection: Connection, stream: str, kept: Kept) -> None:
+async def _make_again(
+    connection: Connection, stream: str, kept: Kept, report: Callable[[str, str, float], None]
+) -> None:
     """Delete a stream that nobody leads, and make it. Whoever has just done the same sees it and fills it again."""
     if not kept.is_told:
         LOGGER.warning("no NATS server has led %s for a while: it is made again and filled anew", stream)
         kept.is_told = True
     await connection.jetstream.delete_stream(stream)
-    await _make(stream, kept)
+    await _make(stream, kept, report)
 
 
-async def _make(stream: str, kept: Kept) -> None:
-    """Make a stream that is missing; the next look tells those who fill it."""
+async def _make(stream: str, kept: Kept, report: Callable[[str, str, float], None]) -> None:
+    """Make a stream that is missing; the next look tells those who fill it. For that each server has to be there."""
     try:
         await kept.make()
     except NATS_ERRORS as error:
-        LOGGER.info("%s can't be made: %s", stream, words(error))
+        LOGGER.debug("%s can't be made: %s", stream, words(error))
+        report(stream, f"it can't be made, are all NATS servers there? {words(error)}", TOLD_S)

@@ -139,7 +139,7 @@ async def _opened(connection: Connection) -> object:
 
 @pytest.mark.timeout(120)
 async def test_what_can_not_be_made_now_is_tried_again(servers: list[testing.NatsServer], hurried: None) -> None:
-    """A failure ends nobody's looking."""
+    """A failure ends nobody's looking, and is told in health: not all servers are there, say."""
     tries: list[int] = []
 
     async def make() -> None:
@@ -148,9 +148,11 @@ async def test_what_can_not_be_made_now_is_tried_again(servers: list[testing.Nat
 
     async with connected(servers, 3) as connection:
         keep(connection, "NOTHING", make)
-        looking = asyncio.create_task(look_after(connection, lambda *_: None))
-        await toy.until(lambda: len(tries) > 1)
+        told: list[str] = []
+        looking = asyncio.create_task(look_after(connection, lambda _part, fault, _for_s: told.append(fault)))
+        await toy.until(lambda: len(tries) > 1 and told)
         await tasks.end([looking])
+    assert "can't be made" in told[0]
 
 
 async def test_a_server_alone_has_no_leader_to_lose(connection: Connection) -> None:
