@@ -91,6 +91,8 @@ def _read(tables: Tables, request: service_pb2.ListTasksRequest, context: Contex
 
 
 def _since(request: service_pb2.ListTasksRequest, context: Context) -> int:
+    if request.closed_since_ms and not request.closed_since:
+        return max(request.closed_since_ms, 1)
     text = request.closed_since.strip()
     found = times.asked("closed_since", text or "today", context.now, times.zone(request.zone))
     if found < 0:

@@ -41,6 +41,10 @@ def test_filters_mean_what_a_person_looks_for() -> None:
     assert rows(board, service_pb2.FILTER_RESOLVED) == ["work/done"]
     assert rows(board, service_pb2.FILTER_RESOLVED, "2026-01-05T12:00:00.001Z") == []
     assert rows(board, service_pb2.FILTER_RESOLVED, "2026-01-05T14:00:00+02:00") == ["work/done"]
+    noon_ms = 1_767_614_400_000  # as gateways of before ask
+    for since_ms, keys in ((noon_ms, ["work/done"]), (noon_ms + 1, [])):
+        page = asked(board, filter=service_pb2.FILTER_RESOLVED, closed_since_ms=since_ms)
+        assert [row.key for row in page.rows] == keys
     for nonsense in ("soon", "1969-01-01T00:00:00Z"):
         with pytest.raises(Refusal, match="closed_since is"):
             rows(board, service_pb2.FILTER_RESOLVED, nonsense)

@@ -25,57 +25,59 @@ _sym_db = _symbol_database.Default()
 from mycelium.board.v1 import views_pb2 as mycelium_dot_board_dot_v1_dot_views__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/service.proto\x12\x11mycelium.board.v1\x1a\x1dmycelium/board/v1/views.proto\"\xa5\x01\n\x11\x43reateTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x04 \x01(\t\x12\x0e\n\x06parent\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x06 \x01(\t\x12\x0f\n\x07options\x18\x07 \x03(\t\x12\x12\n\ndepends_on\x18\x08 \x03(\t\x12\x10\n\x08priority\x18\t \x01(\t\"9\n\x12\x43reateTaskResponse\x12#\n\x03row\x18\x01 \x01(\x0b\x32\x16.mycelium.board.v1.Row\"\xb4\x01\n\x10ListTasksRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12)\n\x06\x66ilter\x18\x02 \x01(\x0e\x32\x19.mycelium.board.v1.Filter\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\r\n\x05group\x18\x05 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x06 \x01(\t\x12\r\n\x05limit\x18\x07 \x01(\r\x12\x14\n\x0c\x63losed_since\x18\x08 \x01(\tJ\x04\x08\x03\x10\x04R\x0f\x63losed_since_ms\"\xb6\x01\n\x11ListTasksResponse\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.mycelium.board.v1.Row\x12\x11\n\tneeds_you\x18\x02 \x01(\r\x12\x11\n\tin_flight\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04room\x18\x05 \x01(\t\x12\x0c\n\x04next\x18\x06 \x01(\t\x12\'\n\x04runs\x18\x07 \x03(\x0b\x32\x19.mycelium.board.v1.RunRow\"X\n\x10\x43laimTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\r\n\x05ttl_s\x18\x04 \x01(\r\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"<\n\x11\x43laimTaskResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x11RenewClaimRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\r\n\x05ttl_s\x18\x04 \x01(\r\"=\n\x12RenewClaimResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x12ReleaseTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x0c\n\x04note\x18\x04 \x01(\t\"2\n\x13ReleaseTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\"\x8d\x01\n\x0fMoveTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12%\n\x04move\x18\x03 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\n\n\x02on\x18\x06 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\"@\n\x10MoveTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x0f\n\x07held_by\x18\x03 \x01(\t\"A\n\x12\x45xpireClaimRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\"&\n\x13\x45xpireClaimResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08\"n\n\x11RecordEditRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04\x65\x64it\x18\x03 \x01(\x04\x12%\n\x04move\x18\x04 \x01(\x0e\x32\x17.mycelium.board.v1.Move\"&\n\x12RecordEditResponse\x12\x10\n\x08recorded\x18\x01 \x01(\x08\"e\n\x12UnblockTaskRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\r\n\x05\x63\x61use\x18\x03 \x01(\t\x12\x0e\n\x06\x63losed\x18\x04 \x01(\x04\x12\n\n\x02\x62y\x18\x05 \x01(\t\"(\n\x13UnblockTaskResponse\x12\x11\n\tunblocked\x18\x01 \x01(\x08\"<\n\x14\x45xpireConcernRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\"(\n\x15\x45xpireConcernResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08*m\n\x06\x46ilter\x12\x16\n\x12\x46ILTER_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46ILTER_IN_FLIGHT\x10\x01\x12\x13\n\x0f\x46ILTER_RESOLVED\x10\x02\x12\x0e\n\nFILTER_ALL\x10\x03\x12\x10\n\x0c\x46ILTER_READY\x10\x04\x32\xb9\x07\n\x0c\x42oardService\x12[\n\nCreateTask\x12$.mycelium.board.v1.CreateTaskRequest\x1a%.mycelium.board.v1.CreateTaskResponse\"\x00\x12[\n\tListTasks\x12#.mycelium.board.v1.ListTasksRequest\x1a$.mycelium.board.v1.ListTasksResponse\"\x03\x90\x02\x01\x12X\n\tClaimTask\x12#.mycelium.board.v1.ClaimTaskRequest\x1a$.mycelium.board.v1.ClaimTaskResponse\"\x00\x12[\n\nRenewClaim\x12$.mycelium.board.v1.RenewClaimRequest\x1a%.mycelium.board.v1.RenewClaimResponse\"\x00\x12^\n\x0bReleaseTask\x12%.mycelium.board.v1.ReleaseTaskRequest\x1a&.mycelium.board.v1.ReleaseTaskResponse\"\x00\x12U\n\x08MoveTask\x12\".mycelium.board.v1.MoveTaskRequest\x1a#.mycelium.board.v1.MoveTaskResponse\"\x00\x12^\n\x0b\x45xpireClaim\x12%.mycelium.board.v1.ExpireClaimRequest\x1a&.mycelium.board.v1.ExpireClaimResponse\"\x00\x12[\n\nRecordEdit\x12$.mycelium.board.v1.RecordEditRequest\x1a%.mycelium.board.v1.RecordEditResponse\"\x00\x12^\n\x0bUnblockTask\x12%.mycelium.board.v1.UnblockTaskRequest\x1a&.mycelium.board.v1.UnblockTaskResponse\"\x00\x12\x64\n\rExpireConcern\x12\'.mycelium.board.v1.ExpireConcernRequest\x1a(.mycelium.board.v1.ExpireConcernResponse\"\x00\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmycelium/board/v1/service.proto\x12\x11mycelium.board.v1\x1a\x1dmycelium/board/v1/views.proto\"\xa5\x01\n\x11\x43reateTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x04 \x01(\t\x12\x0e\n\x06parent\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x06 \x01(\t\x12\x0f\n\x07options\x18\x07 \x03(\t\x12\x12\n\ndepends_on\x18\x08 \x03(\t\x12\x10\n\x08priority\x18\t \x01(\t\"9\n\x12\x43reateTaskResponse\x12#\n\x03row\x18\x01 \x01(\x0b\x32\x16.mycelium.board.v1.Row\"\xba\x01\n\x10ListTasksRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12)\n\x06\x66ilter\x18\x02 \x01(\x0e\x32\x19.mycelium.board.v1.Filter\x12\x1b\n\x0f\x63losed_since_ms\x18\x03 \x01(\x03\x42\x02\x18\x01\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\r\n\x05group\x18\x05 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x06 \x01(\t\x12\r\n\x05limit\x18\x07 \x01(\r\x12\x14\n\x0c\x63losed_since\x18\x08 \x01(\t\"\xb6\x01\n\x11ListTasksResponse\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.mycelium.board.v1.Row\x12\x11\n\tneeds_you\x18\x02 \x01(\r\x12\x11\n\tin_flight\x18\x03 \x01(\r\x12\x10\n\x08resolved\x18\x04 \x01(\r\x12\x0c\n\x04room\x18\x05 \x01(\t\x12\x0c\n\x04next\x18\x06 \x01(\t\x12\'\n\x04runs\x18\x07 \x03(\x0b\x32\x19.mycelium.board.v1.RunRow\"X\n\x10\x43laimTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\n\n\x02to\x18\x03 \x01(\t\x12\r\n\x05ttl_s\x18\x04 \x01(\r\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"<\n\x11\x43laimTaskResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x11RenewClaimRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\r\n\x05ttl_s\x18\x04 \x01(\r\"=\n\x12RenewClaimResponse\x12\'\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x18.mycelium.board.v1.Claim\"M\n\x12ReleaseTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x0c\n\x04note\x18\x04 \x01(\t\"2\n\x13ReleaseTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\"\x8d\x01\n\x0fMoveTaskRequest\x12\x0c\n\x04room\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12%\n\x04move\x18\x03 \x01(\x0e\x32\x17.mycelium.board.v1.Move\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\n\n\x02on\x18\x06 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\"@\n\x10MoveTaskResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06thread\x18\x02 \x01(\t\x12\x0f\n\x07held_by\x18\x03 \x01(\t\"A\n\x12\x45xpireClaimRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\"&\n\x13\x45xpireClaimResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08\"n\n\x11RecordEditRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04\x65\x64it\x18\x03 \x01(\x04\x12%\n\x04move\x18\x04 \x01(\x0e\x32\x17.mycelium.board.v1.Move\"&\n\x12RecordEditResponse\x12\x10\n\x08recorded\x18\x01 \x01(\x08\"e\n\x12UnblockTaskRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\r\n\x05\x63\x61use\x18\x03 \x01(\t\x12\x0e\n\x06\x63losed\x18\x04 \x01(\x04\x12\n\n\x02\x62y\x18\x05 \x01(\t\"(\n\x13UnblockTaskResponse\x12\x11\n\tunblocked\x18\x01 \x01(\x08\"<\n\x14\x45xpireConcernRequest\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\"(\n\x15\x45xpireConcernResponse\x12\x0f\n\x07\x65xpired\x18\x01 \x01(\x08*m\n\x06\x46ilter\x12\x16\n\x12\x46ILTER_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46ILTER_IN_FLIGHT\x10\x01\x12\x13\n\x0f\x46ILTER_RESOLVED\x10\x02\x12\x0e\n\nFILTER_ALL\x10\x03\x12\x10\n\x0c\x46ILTER_READY\x10\x04\x32\xb9\x07\n\x0c\x42oardService\x12[\n\nCreateTask\x12$.mycelium.board.v1.CreateTaskRequest\x1a%.mycelium.board.v1.CreateTaskResponse\"\x00\x12[\n\tListTasks\x12#.mycelium.board.v1.ListTasksRequest\x1a$.mycelium.board.v1.ListTasksResponse\"\x03\x90\x02\x01\x12X\n\tClaimTask\x12#.mycelium.board.v1.ClaimTaskRequest\x1a$.mycelium.board.v1.ClaimTaskResponse\"\x00\x12[\n\nRenewClaim\x12$.mycelium.board.v1.RenewClaimRequest\x1a%.mycelium.board.v1.RenewClaimResponse\"\x00\x12^\n\x0bReleaseTask\x12%.mycelium.board.v1.ReleaseTaskRequest\x1a&.mycelium.board.v1.ReleaseTaskResponse\"\x00\x12U\n\x08MoveTask\x12\".mycelium.board.v1.MoveTaskRequest\x1a#.mycelium.board.v1.MoveTaskResponse\"\x00\x12^\n\x0b\x45xpireClaim\x12%.mycelium.board.v1.ExpireClaimRequest\x1a&.mycelium.board.v1.ExpireClaimResponse\"\x00\x12[\n\nRecordEdit\x12$.mycelium.board.v1.RecordEditRequest\x1a%.mycelium.board.v1.RecordEditResponse\"\x00\x12^\n\x0bUnblockTask\x12%.mycelium.board.v1.UnblockTaskRequest\x1a&.mycelium.board.v1.UnblockTaskResponse\"\x00\x12\x64\n\rExpireConcern\x12\'.mycelium.board.v1.ExpireConcernRequest\x1a(.mycelium.board.v1.ExpireConcernResponse\"\x00\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mycelium.board.v1.service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LISTTASKSREQUEST'].fields_by_name['closed_since_ms']._loaded_options = None
+  _globals['_LISTTASKSREQUEST'].fields_by_name['closed_since_ms']._serialized_options = b'\030\001'
   _globals['_BOARDSERVICE'].methods_by_name['ListTasks']._loaded_options = None
   _globals['_BOARDSERVICE'].methods_by_name['ListTasks']._serialized_options = b'\220\002\001'
-  _globals['_FILTER']._serialized_start=1823
-  _globals['_FILTER']._serialized_end=1932
+  _globals['_FILTER']._serialized_start=1829
+  _globals['_FILTER']._serialized_end=1938
   _globals['_CREATETASKREQUEST']._serialized_start=86
   _globals['_CREATETASKREQUEST']._serialized_end=251
   _globals['_CREATETASKRESPONSE']._serialized_start=253
   _globals['_CREATETASKRESPONSE']._serialized_end=310
   _globals['_LISTTASKSREQUEST']._serialized_start=313
-  _globals['_LISTTASKSREQUEST']._serialized_end=493
-  _globals['_LISTTASKSRESPONSE']._serialized_start=496
-  _globals['_LISTTASKSRESPONSE']._serialized_end=678
-  _globals['_CLAIMTASKREQUEST']._serialized_start=680
-  _globals['_CLAIMTASKREQUEST']._serialized_end=768
-  _globals['_CLAIMTASKRESPONSE']._serialized_start=770
-  _globals['_CLAIMTASKRESPONSE']._serialized_end=830
-  _globals['_RENEWCLAIMREQUEST']._serialized_start=832
-  _globals['_RENEWCLAIMREQUEST']._serialized_end=909
-  _globals['_RENEWCLAIMRESPONSE']._serialized_start=911
-  _globals['_RENEWCLAIMRESPONSE']._serialized_end=972
-  _globals['_RELEASETASKREQUEST']._serialized_start=974
-  _globals['_RELEASETASKREQUEST']._serialized_end=1051
-  _globals['_RELEASETASKRESPONSE']._serialized_start=1053
-  _globals['_RELEASETASKRESPONSE']._serialized_end=1103
-  _globals['_MOVETASKREQUEST']._serialized_start=1106
-  _globals['_MOVETASKREQUEST']._serialized_end=1247
-  _globals['_MOVETASKRESPONSE']._serialized_start=1249
-  _globals['_MOVETASKRESPONSE']._serialized_end=1313
-  _globals['_EXPIRECLAIMREQUEST']._serialized_start=1315
-  _globals['_EXPIRECLAIMREQUEST']._serialized_end=1380
-  _globals['_EXPIRECLAIMRESPONSE']._serialized_start=1382
-  _globals['_EXPIRECLAIMRESPONSE']._serialized_end=1420
-  _globals['_RECORDEDITREQUEST']._serialized_start=1422
-  _globals['_RECORDEDITREQUEST']._serialized_end=1532
-  _globals['_RECORDEDITRESPONSE']._serialized_start=1534
-  _globals['_RECORDEDITRESPONSE']._serialized_end=1572
-  _globals['_UNBLOCKTASKREQUEST']._serialized_start=1574
-  _globals['_UNBLOCKTASKREQUEST']._serialized_end=1675
-  _globals['_UNBLOCKTASKRESPONSE']._serialized_start=1677
-  _globals['_UNBLOCKTASKRESPONSE']._serialized_end=1717
-  _globals['_EXPIRECONCERNREQUEST']._serialized_start=1719
-  _globals['_EXPIRECONCERNREQUEST']._serialized_end=1779
-  _globals['_EXPIRECONCERNRESPONSE']._serialized_start=1781
-  _globals['_EXPIRECONCERNRESPONSE']._serialized_end=1821
-  _globals['_BOARDSERVICE']._serialized_start=1935
-  _globals['_BOARDSERVICE']._serialized_end=2888
+  _globals['_LISTTASKSREQUEST']._serialized_end=499
+  _globals['_LISTTASKSRESPONSE']._serialized_start=502
+  _globals['_LISTTASKSRESPONSE']._serialized_end=684
+  _globals['_CLAIMTASKREQUEST']._serialized_start=686
+  _globals['_CLAIMTASKREQUEST']._serialized_end=774
+  _globals['_CLAIMTASKRESPONSE']._serialized_start=776
+  _globals['_CLAIMTASKRESPONSE']._serialized_end=836
+  _globals['_RENEWCLAIMREQUEST']._serialized_start=838
+  _globals['_RENEWCLAIMREQUEST']._serialized_end=915
+  _globals['_RENEWCLAIMRESPONSE']._serialized_start=917
+  _globals['_RENEWCLAIMRESPONSE']._serialized_end=978
+  _globals['_RELEASETASKREQUEST']._serialized_start=980
+  _globals['_RELEASETASKREQUEST']._serialized_end=1057
+  _globals['_RELEASETASKRESPONSE']._serialized_start=1059
+  _globals['_RELEASETASKRESPONSE']._serialized_end=1109
+  _globals['_MOVETASKREQUEST']._serialized_start=1112
+  _globals['_MOVETASKREQUEST']._serialized_end=1253
+  _globals['_MOVETASKRESPONSE']._serialized_start=1255
+  _globals['_MOVETASKRESPONSE']._serialized_end=1319
+  _globals['_EXPIRECLAIMREQUEST']._serialized_start=1321
+  _globals['_EXPIRECLAIMREQUEST']._serialized_end=1386
+  _globals['_EXPIRECLAIMRESPONSE']._serialized_start=1388
+  _globals['_EXPIRECLAIMRESPONSE']._serialized_end=1426
+  _globals['_RECORDEDITREQUEST']._serialized_start=1428
+  _globals['_RECORDEDITREQUEST']._serialized_end=1538
+  _globals['_RECORDEDITRESPONSE']._serialized_start=1540
+  _globals['_RECORDEDITRESPONSE']._serialized_end=1578
+  _globals['_UNBLOCKTASKREQUEST']._serialized_start=1580
+  _globals['_UNBLOCKTASKREQUEST']._serialized_end=1681
+  _globals['_UNBLOCKTASKRESPONSE']._serialized_start=1683
+  _globals['_UNBLOCKTASKRESPONSE']._serialized_end=1723
+  _globals['_EXPIRECONCERNREQUEST']._serialized_start=1725
+  _globals['_EXPIRECONCERNREQUEST']._serialized_end=1785
+  _globals['_EXPIRECONCERNRESPONSE']._serialized_start=1787
+  _globals['_EXPIRECONCERNRESPONSE']._serialized_end=1827
+  _globals['_BOARDSERVICE']._serialized_start=1941
+  _globals['_BOARDSERVICE']._serialized_end=2894
 # @@protoc_insertion_point(module_scope)

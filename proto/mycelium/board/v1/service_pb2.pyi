@@ -18,6 +18,11 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
+if sys.version_info >= (3, 13):
+    from warnings import deprecated as _deprecated
+else:
+    from typing_extensions import deprecated as _deprecated
+
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class _Filter:
@@ -142,6 +147,7 @@ class ListTasksRequest(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    CLOSED_SINCE_MS_FIELD_NUMBER: _builtins.int
     ZONE_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     CURSOR_FIELD_NUMBER: _builtins.int
@@ -151,6 +157,16 @@ class ListTasksRequest(_message.Message):
     """Id or name of the room."""
     filter: Global___Filter.ValueType
     """Which rows."""
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def closed_since_ms(self) -> _builtins.int:
+        """The same as `closed_since` in milliseconds since 1970, as gateways of before ask; 0: see there."""
+
+    @closed_since_ms.setter
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def closed_since_ms(self, value: _builtins.int) -> None:
+        """The same as `closed_since` in milliseconds since 1970, as gateways of before ask; 0: see there."""
+
     zone: _builtins.str
     """Name of the time zone that days begin in; empty: UTC."""
     group: _builtins.str
@@ -166,6 +182,7 @@ class ListTasksRequest(_message.Message):
         *,
         room: _builtins.str = ...,
         filter: Global___Filter.ValueType = ...,
+        closed_since_ms: _builtins.int = ...,
         zone: _builtins.str = ...,
         group: _builtins.str = ...,
         cursor: _builtins.str = ...,
@@ -174,7 +191,7 @@ class ListTasksRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since", b"closed_since", "cursor", b"cursor", "filter", b"filter", "group", b"group", "limit", b"limit", "room", b"room", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_since", b"closed_since", "closed_since_ms", b"closed_since_ms", "cursor", b"cursor", "filter", b"filter", "group", b"group", "limit", b"limit", "room", b"room", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
