@@ -55,6 +55,7 @@ def test_names_of_the_hub_are_nobodys(machine: Machine, room: Room, handle: str)
         room.api.post(room.at("engines"), {"handle": handle, "kind": "hello"}, handle="avery").ok(201)
         said = machine.run("agent", "create", handle, room=room.name)
         assert (said.status, "another handle" in said.err) == (2, True), said
+        room.api.put(path("users", handle), {}, handle="avery").refused(422, "handle.invalid")
 
 
 @requirement("handles:reserved")

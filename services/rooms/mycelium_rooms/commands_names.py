@@ -42,7 +42,7 @@ def check_member_handle(
     if was is None or (was == engine and kind != engine):
         names.new_handle(handle, engine=kind == engine)
     if before is None and kind != views_pb2.MEMBER_KIND_USER:
-        _check_alike(alike, handle, context)
+        check_likeness(alike, handle, context)
 
 
 def check_unspoken(handle: str, kind: views_pb2.MemberKind.ValueType, context: Context, *, has_spoken: bool) -> None:
@@ -59,13 +59,7 @@ def check_unspoken(handle: str, kind: views_pb2.MemberKind.ValueType, context: C
         raise Refusal("handle.taken", detail)
 
 
-def check_user_handle(alike: Alike | None, handle: str, context: Context) -> None:
-    """The same for a new user of the hub."""
-    names.new_handle(handle)
-    _check_alike(alike, handle, context)
-
-
-def _check_alike(alike: Alike | None, handle: str, context: Context) -> None:
+def check_likeness(alike: Alike | None, handle: str, context: Context) -> None:
     """Who signed in under a handle has it from an issuer that the hub trusts, and is not kept out by a likeness."""
     is_own = context.actor.proven != "" and handle_of(context) == handle
     if alike and not is_own:

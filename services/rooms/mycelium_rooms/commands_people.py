@@ -11,7 +11,7 @@ from mycelium_kernel.callers import handle_of
 from mycelium_kernel.errors import Refusal
 from mycelium_kernel.service import Context, Done, Entity, Fact
 from mycelium_rooms import commands_owning
-from mycelium_rooms.commands_names import Alike, check_member_handle, check_unspoken, check_user_handle, person_name
+from mycelium_rooms.commands_names import Alike, check_likeness, check_member_handle, check_unspoken, person_name
 from mycelium_rooms.commands_text import (
     DESCRIPTION_CHARACTERS,
     NAME_CHARACTERS,
@@ -75,10 +75,11 @@ def save_user(loaded: Person, request: service_pb2.SaveUserRequest, context: Con
         next_command = f"mycelium user show {handle}"
         raise Refusal("handle.taken", f"@{handle} is a user of this hub already", next=next_command)
     commands_owning.check_user(handle, context, is_there=before is not None)
-    if loaded.is_agent and not before:
-        raise _an_agents(handle, loaded.agent_room)
     if not before:
-        check_user_handle(loaded.alike, handle, context)
+        names.new_handle(handle)
+        if loaded.is_agent:
+            raise _an_agents(handle, loaded.agent_room)
+        check_likeness(loaded.alike, handle, context)
     name = before.name if before else ""
     if request.HasField("name") and request.name.strip() != name:
         name = person_name(request.name, handle, loaded.named_alike)
