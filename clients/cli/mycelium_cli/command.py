@@ -17,6 +17,7 @@ from mycelium_cli.errors import EXIT_STATUSES, Failure, nearest, usage
 _Kind = TypeVar("_Kind", bound=click.Command)
 
 _WIDTH = 100
+_BEYOND = 10**12  # a bound that nobody comes near says nothing
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH}
 
 
@@ -52,7 +53,8 @@ class Whole(click.IntRange):
     name = "n"
 
     def _describe_range(self) -> str:
-        return f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
+        bounded = self.max is not None and self.max < _BEYOND
+        return f"{self.min} to {self.max}" if bounded else f"{self.min} or more"
 
 
 class Entry(NamedTuple):
