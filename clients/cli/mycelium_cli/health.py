@@ -26,11 +26,15 @@ class SignIn(NamedTuple):
 
 def sign_in_of(health: Any) -> SignIn | None:
     """What it says; `None` when that is no hub's answer."""
-    try:
-        auth = health["auth"]
-        rows = [row.get("issuer") if isinstance(row, dict) else row for row in auth.get("issuers") or []]
-        on, audience = bool(auth["enabled"]), str(auth.get("audience") or "")
-        bypass, web = bool(auth.get("localhost_bypass")), bool(auth.get("web"))
-    except (KeyError, TypeError, AttributeError):
+    auth = health.get("auth") if isinstance(health, dict) else None
+    if not isinstance(auth, dict) or "enabled" not in auth:
         return None
-    return SignIn(on, tuple(map(str, rows)), audience, bypass, web)
+    issuers = auth.get("issuers")
+    rows = issuers if isinstance(issuers, list) else []
+    return SignIn(
+        enabled=bool(auth.get("enabled")),
+        issuers=tuple(str(row.get("issuer") if isinstance(row, dict) else row) for row in rows),
+        audience=str(auth.get("audience") or ""),
+        localhost_bypass=bool(auth.get("localhost_bypass")),
+        web=bool(auth.get("web")),
+    )
