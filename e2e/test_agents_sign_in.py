@@ -13,6 +13,7 @@ from e2e.oidc_server import OidcServer
 from e2e.processes import Background
 from e2e.requirements import requirement
 from e2e.room import Room
+from e2e.searching import contents
 from e2e.waiting import until
 from e2e.web import Api, path
 
@@ -320,6 +321,5 @@ def test_secrets_and_tokens_are_nowhere_but_in_their_files(team: Team, guarded: 
     for secret in (team.secret, signature):
         assert not [text for text in texts if secret in text]
         for home in (guarded.home, team.machine.home):
-            files = [path for path in home.rglob("*") if path.is_file() and not path.is_symlink()]
-            holding = {path for path in files if secret.encode() in path.read_bytes()}
+            holding = {path for path, held in contents(home) if secret.encode() in held}
             assert holding <= own

@@ -15,6 +15,7 @@ from e2e.guarding import guarded
 from e2e.harness import Hub, Machine, free_port
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
+from e2e.searching import contents
 from e2e.signing_in import Browser, Terminal, by_browser, by_code, code_of, kept
 from e2e.web import Api
 
@@ -421,8 +422,6 @@ def test_tokens_are_in_their_file_and_nowhere_else(
     said += [*person.run("room", "ls", "--verbose").ok(), *person.run("logout", "--verbose").ok()]
     secrets = {row[name] for row in (first, second) for name in ("access_token", "refresh_token")}
     assert len(secrets) == 4
-    places = [
-        path for folder in (person.home, guarded_hub.home / "logs") for path in folder.rglob("*") if path.is_file()
-    ]
-    texts = [str(one) for one in said] + [path.read_text(errors="replace") for path in places]
+    files = [held.decode(errors="replace") for _, held in contents(person.home, guarded_hub.home / "logs")]
+    texts = [*map(str, said), *files]
     assert not [text for text in texts for secret in secrets if secret in text]

@@ -4,6 +4,7 @@ Each may be in its own file, for its user alone, and nowhere else: not in what c
 traces, streams, tables, bundles, `run`, nor on a command line.
 """
 
+import contextlib
 import gzip
 import json
 import re
@@ -22,6 +23,7 @@ from e2e.oidc_server import AUDIENCE, OidcServer
 from e2e.processes import Result
 from e2e.requirements import requirement
 from e2e.room import Room
+from e2e.searching import contents
 from e2e.serving import Quiet, Served
 from e2e.signing_in import by_code, code_of
 from e2e.standin import StandIn
@@ -163,10 +165,9 @@ class Planted:
         for found in KINDS.findall(content):
             yield Found(where, f"something like {found[:12]!r}...")
 
-    def files(self) -> Iterator[Path]:
+    def files(self) -> Iterator[tuple[Path, bytes]]:
         """Every file of everybody."""
-        for home in self.homes:
-            yield from (place for place in home.rglob("*") if place.is_file() and not place.is_symlink())
+        return contents(*self.homes)
 
 
 @pytest.fixture(scope="module")
@@ -262,8 +263,8 @@ def test_a_secret_is_in_its_own_file_and_nowhere_else(planted: Planted, collecto
     until(lambda: collector.took, "traces come", 30)
     found = [one for where, content in planted.said.items() for one in planted.search(where, content)]
     own = set()
-    for place in planted.files():
-        here = list(planted.search(str(place), place.read_bytes()))
+    for place, held in planted.files():
+        here = list(planted.search(str(place), held))
         if here and place.name in OWN:
             own.add(place.name)
             assert stat.S_IMODE(place.stat().st_mode) == 0o600, place
@@ -281,16 +282,15 @@ def test_no_secret_is_on_a_command_line(planted: Planted) -> None:
     waiting = Room(Api(planted.hub.url, planted.secrets["access"]), planted.agent, "planted", AVERY).wait(BUILDER)
     login = planted.agent.start("login", "--device")
     code_of(login)
-    seen = {place: place.read_bytes() for place in Path("/proc").glob("[0-9]*/cmdline") if is_there(place)}
-    lines = {int(place.parent.name): line for place, line in seen.items()}
+    lines = command_lines()
     assert lines.keys() >= {waiting.pid, login.pid, planted.hub.pid, planted.hub.nats()}
     assert not [one for pid, line in lines.items() for one in planted.search(f"{pid}", line)]
 
 
-def is_there(place: Path) -> bool:
-    """Whether a process is still there to be looked at."""
-    try:
-        place.read_bytes()
-    except OSError:
-        return False
-    return True
+def command_lines() -> dict[int, bytes]:
+    """Of every process that is still there when it is looked at."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found[int(place.parent.name)] = place.read_bytes()
+    return found

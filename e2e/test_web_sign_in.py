@@ -17,6 +17,7 @@ from e2e.guarding import guarded
 from e2e.harness import Hub
 from e2e.oidc_server import OidcServer
 from e2e.requirements import requirement
+from e2e.searching import contents
 
 Unique = Callable[[str], str]
 SECRET = "only-for-tests-0123456789abcdef-WXYZ"
@@ -194,7 +195,7 @@ def test_the_secret_is_set_unseen_and_stands_in_its_file_alone(web_idp: OidcServ
         commands = "".join(Path(f"/proc/{pid}/cmdline").read_text() for pid in (hub.pid, *hub.processes().values()))
         texts = "".join(one.out + one.err for one in (*said, again)) + commands
         assert SECRET not in texts
-        (kept,) = (file for file in hub.home.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes())
+        (kept,) = (file for file, held in contents(hub.home) if SECRET.encode() in held)
         assert (kept.name, kept.stat().st_mode & 0o777) == ("auth_session_secret", 0o600)
         assert not [path for path in hub.home.rglob("*.log") if "eyJ" in path.read_text(errors="replace")]
         assert not hub.errors()
