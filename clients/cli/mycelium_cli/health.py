@@ -27,10 +27,9 @@ class SignIn(NamedTuple):
 def sign_in_of(health: Any) -> SignIn | None:
     """What it says; `None` when that is no hub's answer."""
     auth = health.get("auth") if isinstance(health, dict) else None
-    if not isinstance(auth, dict) or "enabled" not in auth:
+    rows = (auth.get("issuers") or []) if isinstance(auth, dict) and "enabled" in auth else None
+    if not isinstance(auth, dict) or not isinstance(rows, list):
         return None
-    issuers = auth.get("issuers")
-    rows = issuers if isinstance(issuers, list) else []
     return SignIn(
         enabled=bool(auth.get("enabled")),
         issuers=tuple(str(row.get("issuer") if isinstance(row, dict) else row) for row in rows),
