@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mycelium.rooms.v1 import folders_pb2, join_pb2, notices_pb2, status_pb2, transfer_pb2, views_pb2
+from mycelium.rooms.v1 import folders_pb2, issuers_pb2, join_pb2, notices_pb2, status_pb2, transfer_pb2, views_pb2
 from mycelium.rooms.v1 import service_pb2 as pb
 from mycelium_kernel import events, subjects
 from mycelium_kernel.applier import Applier
@@ -83,6 +83,9 @@ def request_of(hub: Hub, draw: Callable[[Any], Any]) -> Any:
             deliveries=[notices_pb2.NoticeDelivery(handle=one, reason=REASON) for one in HANDLES[: place % 4]],
         ),
         "expire": lambda: status_pb2.ExpireEventRequest(room_id=some_room(hub), message_id=message),
+        "prove": lambda: issuers_pb2.ProveHandleRequest(
+            handle=handle, issuer=f"https://{seat or '1'}", trusted=["https://1", "https://2"][place % 2 :]
+        ),
         "code": lambda: join_pb2.MakeJoinCodeRequest(room=room, handle=handle, code_digest=f"c{place}"),
         "join": lambda: join_pb2.UseJoinCodeRequest(
             code_digest=f"c{place}", token_digest=f"t{place}", request_digest=seat or "r"
@@ -157,6 +160,7 @@ def story() -> Hub:
 def tell_story(hub: Hub) -> None:
     """One fact of every kind, and some of each that follow from others."""
     hub.user("avery", name="Avery", team="core")
+    hub.ask(issuers_pb2.ProveHandleRequest(handle="avery", issuer="https://1", trusted=["https://1"]))
     hub.room()
     hub.room("doomed")
     hub.agent("engineer", "reviewer")
