@@ -115,13 +115,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Click's parsing, with the nearest right option in place of its message."""
         ctx.allow_extra_args = True  # click would only say that there are some
-        try:
+        with mistyped.nearest_option(ctx):
             extra = super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            raise mistyped.no_option(ctx, error.option_name) from None
-        except click.BadOptionUsage as error:
-            error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
-            raise
         if extra and not ctx.resilient_parsing:
             raise mistyped.too_many(ctx, extra)
         return extra
@@ -192,13 +187,8 @@ class Group(click.Group):
         """Click's parsing, with the nearest right option in place of its message; `help x` is `x --help`."""
         if args and args[0] in self.words:
             args = [*args[1:], self.words[args[0]]]
-        try:
+        with mistyped.nearest_option(ctx):
             return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            raise mistyped.no_option(ctx, error.option_name) from None
-        except click.BadOptionUsage as error:
-            error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
-            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

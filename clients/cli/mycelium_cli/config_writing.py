@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from mycelium_cli import setting_tables
 from mycelium_cli.config import content, home, path, too_deep
@@ -68,13 +68,20 @@ def _place(document: Any, key: str, value: Scalar | None) -> None:
 
 def replace(place: str, text: str) -> None:
     """Write a file whole or not at all, for this user's eyes only."""
-    beside = f"{place}.{os.getpid()}.new"
+    with replacing(place) as (file, _):
+        file.write(text.encode())
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[tuple[BinaryIO, str]]:
+    """A file beside `path`, for this user alone, that takes its place when the block succeeds; and its own path."""
+    beside = f"{path}.{os.getpid()}.new"
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            yield file, beside
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, place)
+        os.replace(beside, path)
     finally:
         if os.path.exists(beside):
             os.unlink(beside)

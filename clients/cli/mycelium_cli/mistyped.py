@@ -22,6 +22,18 @@ def help_as_hint(ctx: click.Context) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def nearest_option(ctx: click.Context) -> Iterator[None]:
+    """Click parses what was typed: the nearest right option stands in place of its message."""
+    try:
+        yield
+    except click.NoSuchOption as error:
+        raise no_option(ctx, error.option_name) from None
+    except click.BadOptionUsage as error:
+        error.ctx = error.ctx or ctx  # without it, what to read next would be the whole program's help
+        raise
+
+
 def explained(error: click.UsageError) -> Failure:
     """Click's message about what was typed, as one line, with the nearest right value where there is a list."""
     path = error.ctx.command_path if error.ctx else "mycelium"

@@ -4,7 +4,6 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import BinaryIO
 
 import click
@@ -12,6 +11,7 @@ import click
 from mycelium_cli import completing
 from mycelium_cli.api import Hub, api_path
 from mycelium_cli.command import command
+from mycelium_cli.config_writing import replacing
 from mycelium_cli.context import Here
 from mycelium_cli.errors import Failure, usage
 from mycelium_cli.output import Paint, clean_line, shell_word
@@ -44,27 +44,12 @@ def export(here: Here, *, room: str | None, target: str | None, name: str | None
             raise usage("a bundle is no text for a terminal", f"mycelium room export {shell_word(place)} -o <file>")
         download(here.hub(), api_path("rooms", place, "export"), sys.stdout.buffer)
         return
-    with replaced(path) as (file, beside):
+    with replacing(path) as (file, beside):
         download(here.hub(), api_path("rooms", place, "export"), file)
         file.flush()
         facts = whole(beside)
     size = os.path.getsize(path)
     here.out.answer({"room": place, "file": path, "bytes": size, "facts": facts}, draw_exported)
-
-
-@contextmanager
-def replaced(path: str) -> Iterator[tuple[BinaryIO, str]]:
-    """A file beside `path`, for this user alone, that takes its place when the block succeeds."""
-    beside = f"{path}.{os.getpid()}.new"
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            yield file, beside
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        if os.path.exists(beside):
-            os.unlink(beside)
 
 
 def download(hub: Hub, path: str, file: BinaryIO) -> None:
