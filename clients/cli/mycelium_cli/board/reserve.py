@@ -185,9 +185,9 @@ def _check(here: Here, room: str | None, handle: str | None, typed: tuple[str, .
     if not typed and not is_piped:
         raise usage("no path was given", "mycelium board reserve --check PATH... (or --stdin)")
     named = [paths.readable(path) for path in typed if path != "-"]
-    named += paths.read(sys.stdin.buffer.read()) if is_piped else []
+    piped = map(paths.from_top, paths.read(sys.stdin.buffer.read()) if is_piped else [])
     found: Document = {"items": [], "more": False}
-    for part in paths.parts(map(paths.from_top, named)):
+    for part in paths.parts([*named, *piped]):
         told = hub.post(_path(place, "check"), {"paths": part})
         found = {"items": [*found["items"], *told["items"]], "more": found["more"] or told["more"]}
     here.out.answer(found, lambda data, _paint: _draw_conflicts(data, here.out.note))
